@@ -1,0 +1,39 @@
+"""Cutaway: GPT-2 with the casing off.
+
+    import cutaway
+    lm = cutaway.load()                      # the built-in model; or a folder, or a name on the hub
+    print(lm.generate("Once upon a time").text)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from cutaway.config import SIZES, Config
+    from cutaway.errors import CutawayError
+    from cutaway.generate import Result
+    from cutaway.language_model import LanguageModel, load
+    from cutaway.model import GPT
+    from cutaway.tokenizer import Tokenizer
+    from cutaway.trace import Trace
+
+_HOME = {
+    "SIZES": "config", "Config": "config", "CutawayError": "errors", "GPT": "model", "LanguageModel": "language_model",
+    "Result": "generate", "Tokenizer": "tokenizer", "Trace": "trace", "load": "language_model",
+}  # fmt: skip
+__all__ = ["GPT", "SIZES", "Config", "CutawayError", "LanguageModel", "Result", "Tokenizer", "Trace", "load"]
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used: `import cutaway` and `cutaway --help` do not wait for torch."""
+    if name in _HOME:
+        return getattr(importlib.import_module(f"cutaway.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'cutaway' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,5 @@
+"""`python -m cutaway` is the `cutaway` command."""
+
+from cutaway.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""Checkpoints in and out: one room for each kind of file."""

@@ -1,0 +1,135 @@
+"""Naming, keeping and replacing what a forward pass makes on its way.
+
+The model hands every intermediate to a *watch* under its name and goes on with whatever the watch gives back. Nobody
+watching is `UNWATCHED`: it gives the value back and costs nothing. A `Trace` keeps the values it was asked for, and can
+put others in their place.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Protocol
+
+from torch import Tensor
+
+from cutaway.config import Config
+from cutaway.errors import CutawayError, nearest
+
+IN_ATTENTION = ("norm", "queries", "keys", "values", "scores", "masked", "weights", "heads", "merged", "output")
+IN_MLP = ("norm", "hidden", "activation", "output")
+
+Replacement = Tensor | Callable[[Tensor], Tensor]
+
+
+def names(config: Config) -> list[str]:
+    """Every name a trace of such a model knows, in the order of the journey."""
+    journey = ["token_embedding", "position_embedding", "residual.0"]
+    for i in range(config.layers):
+        journey += [f"blocks.{i}.attention.{step}" for step in IN_ATTENTION]
+        journey += [f"blocks.{i}.residual.middle"]
+        journey += [f"blocks.{i}.mlp.{step}" for step in IN_MLP]
+        journey += [f"blocks.{i}.residual"]
+    return [*journey, "final_norm", "logits"]
+
+
+class Watch(Protocol):
+    """What the model asks of someone who watches."""
+
+    @property
+    def watching(self) -> bool: ...
+
+    def __call__(self, name: str, value: Tensor) -> Tensor: ...
+
+    def within(self, scope: str) -> Watch: ...
+
+
+class _Unwatched:
+    watching = False
+
+    def __call__(self, name: str, value: Tensor) -> Tensor:
+        return value
+
+    def within(self, scope: str) -> _Unwatched:
+        return self
+
+
+UNWATCHED: Watch = _Unwatched()
+
+
+class _Scoped:
+    """A trace seen from inside one block: names get the block's name in front."""
+
+    watching = True
+
+    def __init__(self, trace: Trace, scope: str):
+        self.trace, self.scope = trace, scope
+
+    def __call__(self, name: str, value: Tensor) -> Tensor:
+        return self.trace(f"{self.scope}.{name}", value)
+
+    def within(self, scope: str) -> _Scoped:
+        return _Scoped(self.trace, f"{self.scope}.{scope}")
+
+
+class Trace:
+    """The intermediates of one forward pass, by name; `trace["blocks.5.attention.weights"]` is one of them.
+
+    `keep` is one pattern or several (`*` stands for anything: `"blocks.*.attention.weights"`); `replace` maps patterns to
+    a tensor, or to a function from the value to the one that takes its place.
+    """
+
+    watching = True
+
+    def __init__(self, keep: str | Iterable[str] = "*", replace: Mapping[str, Replacement] | None = None):
+        self.keep = [keep] if isinstance(keep, str) else list(keep)
+        self.replace = dict(replace or {})
+        self.kept: dict[str, Tensor] = {}
+
+    def check(self, config: Config) -> None:
+        """Refuse a pattern that matches nothing in such a model, with the nearest name that exists."""
+        known = names(config)
+        for pattern in [*self.keep, *self.replace]:
+            if not fnmatch.filter(known, pattern):
+                raise CutawayError(f"Nothing in this model is called {pattern!r}.{nearest(pattern, known)}")
+
+    def __call__(self, name: str, value: Tensor) -> Tensor:
+        for pattern, new in self.replace.items():
+            if fnmatch.fnmatchcase(name, pattern):
+                replaced = new(value) if callable(new) else new.to(value).expand_as(value)
+                if replaced.shape != value.shape:
+                    raise CutawayError(
+                        f"The replacement for {name} has the shape {list(replaced.shape)}, not {list(value.shape)}."
+                    )
+                value = replaced
+        if any(fnmatch.fnmatchcase(name, pattern) for pattern in self.keep):
+            self.kept[name] = value
+        return value
+
+    def within(self, scope: str) -> Watch:
+        return _Scoped(self, scope)
+
+    def __getitem__(self, name: str) -> Tensor:
+        try:
+            return self.kept[name]
+        except KeyError:
+            raise CutawayError(f"The trace kept nothing called {name!r}.{nearest(name, self.kept)}") from None
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.kept
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.kept)
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(value.nbytes for value in self.kept.values())
+
+    def row(self, index: int) -> Trace:
+        """The trace of one text of the batch, its values without the batch dimension."""
+        single = Trace(self.keep, self.replace)
+        single.kept = {name: value[index] for name, value in self.kept.items()}
+        return single
