@@ -1,0 +1,50 @@
+# Two commands matter: `make explore` and `make test`. Both set up what they need, in .venv, the first time.
+
+PYTHON ?= python3
+BIN := .venv/bin
+# torch by itself first: asked for by another package, pip may take a build with gigabytes of GPU libraries.
+TORCH := torch==2.13.0
+
+.PHONY: help explore test test-slow lint setup bench clean
+
+help:  ## what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s '	'
+
+explore: .venv/user  ## open the explorer on the built-in model
+	@$(BIN)/cutaway explore
+
+setup: .venv/developer  ## everything for working on Cutaway, in .venv
+
+test: .venv/developer  ## the tests
+	$(BIN)/python -m pytest -n 2
+
+test-slow: .venv/developer  ## the long campaigns: XL, full-size exports
+	$(BIN)/python -m pytest -m slow
+
+lint: .venv/developer  ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/developer  ## speed beside others
+	$(BIN)/python benchmarks/tokenizer.py
+
+clean:  ## remove what was set up
+	rm -rf .venv
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Cutaway needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..."; exit 2; }
+	$(PYTHON) -m venv .venv
+
+.venv/torch: | .venv/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check $(TORCH)
+	@touch $@
+
+.venv/user: pyproject.toml | .venv/torch
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/developer: pyproject.toml | .venv/torch
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ .venv/user

@@ -1,0 +1,290 @@
+"""Writing: read the prompt, then one token at a time, each chosen from the scores the last one gave.
+
+Many texts are written at once. Rows of unequal length stand flush right in the cache; a row that has ended leaves it.
+What a row becomes depends only on its prompt, its seed and the settings, never on who else is in the batch.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cutaway.cache import Cache
+from cutaway.errors import CutawayError
+from cutaway.model import GPT
+from cutaway.sampling import Sampling, adjust, choose, require
+
+if TYPE_CHECKING:
+    from cutaway.tokenizer import Tokenizer
+
+ROWS_AT_ONCE = 32
+"""How many texts share a batch; more wait for the next one."""
+
+
+@dataclass(frozen=True)
+class Settings(Sampling):
+    """How to choose each token (see Sampling), and how much to write."""
+
+    max_tokens: int | None = None
+    """Stop after this many; None writes until the end token or the end of the context."""
+    stop: tuple[str, ...] = ()
+    """Stop as soon as one of these stands in the text; it is left out of the text."""
+    seed: int | None = None
+    """The same seed gives the same text; None takes a new one, which the result names."""
+    samples: int | None = None
+    """How many texts to write for each prompt."""
+    overflow: str = "stop"
+    """At the end of the context: 'stop', or 'slide', which forgets the oldest quarter and goes on."""
+    beams: int | None = None
+    """Search for the likeliest whole text, keeping this many, instead of drawing tokens (see beams.py)."""
+    length_penalty: float = 1.0
+    """Beams only: a text's score is its log-probability divided by its length to this power."""
+    best: int | None = None
+    """Beams only: how many of the texts found to give back."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        stop = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
+        object.__setattr__(self, "stop", stop)
+        require("number of new tokens", self.max_tokens, self.max_tokens is None or self.max_tokens >= 0, "0 or more")
+        require("number of samples", self.samples, self.samples is None or self.samples >= 1, "1 or more")
+        require("number of beams", self.beams, self.beams is None or self.beams >= 1, "1 or more")
+        require("seed", self.seed, self.seed is None or self.seed >= 0, "0 or more")
+        require("overflow rule", self.overflow, self.overflow in ("stop", "slide"), "'stop' or 'slide'")
+        require("stop string", repr(""), "" not in self.stop, "at least one character")
+        require("number of best", self.best, self.best is None or 1 <= self.best <= (self.beams or 0), "between 1 and the number of beams")
+        if self.beams and (self.samples or self.overflow == "slide"):
+            raise CutawayError("Beam search gives the best of one search: it takes neither samples nor a sliding window.")
+
+
+@dataclass(frozen=True)
+class Result:
+    """A text that has been written, and how it came to its end."""
+
+    text: str
+    """What was written, without the prompt and without the stop string that ended it."""
+    ids: list[int]
+    """The new tokens, without the end token; a stop string's tokens are among them."""
+    reason: str
+    """'end': the model wrote its end token. 'stop': a stop string. 'length': max_tokens, or the context is full."""
+    why: str
+    """The reason as a sentence."""
+    logprobs: list[float]
+    """The model's own log-probability of each new token, before temperature and the rest."""
+    prompt_ids: list[int]
+    seed: int | None = None
+    dropped: int = 0
+    """How many of the oldest tokens the sliding window has forgotten."""
+    score: float | None = None
+    """Beams only: the sum of log-probabilities over the length to the power of the length penalty."""
+
+
+@dataclass(eq=False)
+class Draft:
+    """One text while it is being written."""
+
+    prompt: list[int]
+    window: list[int]
+    """What the model looks at now: the prompt and the new tokens, less what has slid out."""
+    seed: int
+    sample: int
+    gate: Gate
+    ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    dropped: int = 0
+    reason: str = ""
+    why: str = ""
+    piece: str = ""
+    """The text that the last token made ready to be shown."""
+
+    def __post_init__(self) -> None:
+        self.dice = np.random.default_rng([self.seed, self.sample])
+
+    def end(self, reason: str, why: str) -> None:
+        self.reason, self.why = reason, why
+        self.piece += self.gate.finish()
+
+    def result(self) -> Result:
+        return Result(
+            text=self.gate.text, ids=self.ids, reason=self.reason, why=self.why, logprobs=self.logprobs,
+            prompt_ids=self.prompt, seed=self.seed, dropped=self.dropped,
+        )  # fmt: skip
+
+
+class Gate:
+    """Lets text out as tokens come in: whole characters only, and nothing that may yet turn out to be a stop string."""
+
+    def __init__(self, tokenizer: Tokenizer, stop: tuple[str, ...]):
+        self.decoder, self.stop = tokenizer.stream(), stop
+        self.text, self.waiting, self.found = "", "", ""
+
+    def add(self, token: int) -> str:
+        return self.let_out(self.decoder.add(token))
+
+    def finish(self) -> str:
+        """Everything still held back: the last half character, the beginning of a stop string that never came."""
+        if self.found:
+            return ""
+        out = self.let_out(self.decoder.finish())
+        rest, self.waiting = ("" if self.found else self.waiting), ""
+        self.text += rest
+        return out + rest
+
+    def let_out(self, piece: str) -> str:
+        self.waiting += piece
+        hits = [(at, stop) for stop in self.stop if (at := self.waiting.find(stop)) >= 0]
+        if hits:
+            ready, self.found = min(hits)
+            out, self.waiting = self.waiting[:ready], ""
+        else:
+            held = max((begun(self.waiting, stop) for stop in self.stop), default=0)
+            out, self.waiting = self.waiting[: len(self.waiting) - held], self.waiting[len(self.waiting) - held :]
+        self.text += out
+        return out
+
+
+def begun(text: str, stop: str) -> int:
+    """How many characters at the end of the text are the beginning of the stop string."""
+    return next((n for n in range(min(len(stop) - 1, len(text)), 0, -1) if text.endswith(stop[:n])), 0)
+
+
+def drafts(prompts: list[list[int]], model: GPT, tokenizer: Tokenizer, how: Settings) -> list[Draft]:
+    """One draft for each prompt and sample, prompt by prompt. An empty prompt begins at the end token, as training texts did."""
+    context, end = model.config.context, model.config.end
+    seed = how.seed if how.seed is not None else secrets.randbits(32)
+    for prompt in prompts:
+        if len(prompt) > context and how.overflow == "stop":
+            raise CutawayError(
+                f"The prompt is {len(prompt):,} tokens long and this model looks at {context:,}. "
+                "Shorten it, or use overflow 'slide', which drops the oldest."
+            )
+    return [
+        Draft(prompt=prompt, window=list(prompt) or [end], seed=seed, sample=sample, gate=Gate(tokenizer, how.stop))
+        for prompt in prompts
+        for sample in range(how.samples or 1)
+    ]
+
+
+@torch.inference_mode()
+def write(model: GPT, texts: list[Draft], how: Settings) -> Iterator[list[Draft]]:
+    """Write all the drafts to their ends, a token at a time; after each step gives those that changed."""
+    for text in texts:
+        ready(text, model, how)
+    yield [text for text in texts if text.reason]
+    live = [text for text in texts if not text.reason]
+    if not live:
+        return
+    cache, logits = read(model, live)  # [row, vocabulary]
+    while True:
+        add_tokens(model, live, logits, how)
+        yield live
+        before = [len(text.window) for text in live]
+        for text in live:
+            ready(text, model, how)
+        if ended := [text for text in live if text.reason]:
+            yield ended
+        stay = [row for row, text in enumerate(live) if not text.reason]
+        slid = any(len(live[row].window) < before[row] for row in stay)
+        if len(stay) < len(live):
+            live = [live[row] for row in stay]
+            if not live:
+                return
+            cache.select(torch.tensor(stay, device=logits.device))
+        if slid:  # other positions, other keys and values: what is left is read anew
+            cache, logits = read(model, live)
+        else:
+            last = torch.tensor([[text.window[-1]] for text in live], device=logits.device)
+            logits = model.score(model.read(last, cache)[:, -1])
+
+
+def ready(text: Draft, model: GPT, how: Settings) -> None:
+    """Before a token is chosen: end a text that may have no more of them, or make room for one."""
+    text.piece = ""
+    context = model.config.context
+    if text.reason:
+        return
+    if how.max_tokens is not None and len(text.ids) >= how.max_tokens:
+        text.end("length", f"It has the {how.max_tokens:,} tokens that were asked for.")
+    elif len(text.window) >= context and how.overflow == "stop":
+        text.end("length", f"The context of {context:,} tokens is full.")
+    elif len(text.window) >= context:
+        keep = context - max(1, context // 4)
+        text.dropped += len(text.window) - keep
+        text.window = text.window[-keep:]
+
+
+def read(model: GPT, texts: list[Draft]) -> tuple[Cache, Tensor]:
+    """Read every text's window from the start: a full cache, and the scores [row, vocabulary] for what comes next.
+
+    Texts that begin alike (samples of one prompt) are read once.
+    """
+    windows = list(dict.fromkeys(tuple(text.window) for text in texts))
+    rows = {window: row for row, window in enumerate(windows)}
+    longest = max(map(len, windows))
+    device = model.token_embedding.weight.device
+    ids = torch.tensor([[0] * (longest - len(window)) + list(window) for window in windows], device=device)
+    padding = torch.tensor([longest - len(window) for window in windows], device=device)
+    cache = Cache(
+        model.config, len(windows), padding=padding if bool(padding.any()) else None,
+        dtype=model.token_embedding.weight.dtype, device=device,
+    )  # fmt: skip
+    logits = model.score(model.read(ids, cache)[:, -1])
+    if len(windows) < len(texts):
+        fork = torch.tensor([rows[tuple(text.window)] for text in texts], device=device)
+        cache.select(fork)
+        logits = logits[fork]
+    return cache, logits
+
+
+def add_tokens(model: GPT, texts: list[Draft], logits: Tensor, how: Settings) -> None:
+    """Choose the next token of every text; the end token and stop strings end it."""
+    dice = torch.tensor([text.dice.random() for text in texts], dtype=torch.float64, device=logits.device)
+    logits = logits.float()
+    chosen = choose(adjust(logits, how, [text.prompt for text in texts], [text.ids for text in texts]), how, dice)
+    logprobs = logits.log_softmax(dim=-1).gather(1, chosen[:, None])[:, 0].tolist()
+    for text, token, logprob in zip(texts, chosen.tolist(), logprobs, strict=True):
+        if token == model.config.end:
+            text.piece = ""
+            text.end("end", "The model wrote its end token.")
+            continue
+        text.ids.append(token)
+        text.window.append(token)
+        text.logprobs.append(logprob)
+        text.piece = text.gate.add(token)
+        if text.gate.found:
+            text.end("stop", f"The stop string {text.gate.found!r} came up.")
+
+
+def generate(model: GPT, tokenizer: Tokenizer, prompts: list[list[int]], how: Settings) -> list[Result]:
+    """Continue every prompt; results in the order of the prompts, a prompt's samples side by side."""
+    texts = drafts(prompts, model, tokenizer, how)
+    for first in range(0, len(texts), ROWS_AT_ONCE):
+        for _ in write(model, texts[first : first + ROWS_AT_ONCE], how):
+            pass
+    return [text.result() for text in texts]
+
+
+class TextStream:
+    """The text of one prompt piece by piece as it is written; `result` is the whole when the pieces have ended."""
+
+    def __init__(self, model: GPT, tokenizer: Tokenizer, prompt: list[int], how: Settings):
+        [self.draft] = drafts([prompt], model, tokenizer, how)
+        self.steps = write(model, [self.draft], how)
+
+    def __iter__(self) -> Iterator[str]:
+        for changed in self.steps:
+            if changed and self.draft.piece:
+                yield self.draft.piece
+
+    @property
+    def result(self) -> Result:
+        """What has been written; before the end its reason is 'interrupted'."""
+        if not self.draft.reason:
+            self.draft.end("interrupted", "It was not written to its end.")
+        return self.draft.result()

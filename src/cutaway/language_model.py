@@ -1,0 +1,171 @@
+"""The front door: a model with its tokenizer, and what one does with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, overload
+
+import torch
+from torch import Tensor
+
+from cutaway import beams, checkpoint
+from cutaway.checkpoint import hub
+from cutaway.config import Config
+from cutaway.errors import CutawayError, nearest
+from cutaway.generate import Result, Settings, TextStream, generate
+from cutaway.model import GPT
+from cutaway.tokenizer import Tokenizer
+from cutaway.trace import Replacement, Trace
+
+BUILTIN = Path(__file__).parent / "data" / "builtin"
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+Prompt = str | Sequence[int]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One candidate for the next token."""
+
+    id: int
+    text: str
+    probability: float
+
+
+class LanguageModel:
+    """A model and its tokenizer: text in, predictions, text and every intermediate out."""
+
+    def __init__(self, model: GPT, tokenizer: Tokenizer, name: str = "model"):
+        if len(tokenizer) > model.config.vocabulary:
+            raise CutawayError(
+                f"The tokenizer of {name} has {len(tokenizer):,} entries and the model only {model.config.vocabulary:,}: "
+                "they do not belong together."
+            )
+        self.model, self.tokenizer, self.name = model.eval(), tokenizer, name
+
+    @property
+    def config(self) -> Config:
+        return self.model.config
+
+    @property
+    def device(self) -> torch.device:
+        return self.model.token_embedding.weight.device
+
+    def ids(self, text: Prompt) -> list[int]:
+        """The tokens of a text; ids are checked and taken as they are."""
+        if isinstance(text, str):
+            return self.tokenizer.encode(text)
+        ids = text.tolist() if isinstance(text, Tensor) else list(text)
+        for token in ids:
+            if isinstance(token, bool) or not isinstance(token, int):
+                raise CutawayError(f"A prompt is a text or a list of token ids, and {token!r} is no token id.")
+            if not 0 <= token < self.config.vocabulary:
+                raise CutawayError(f"There is no token {token:,}: the vocabulary has {self.config.vocabulary:,} entries.")
+        return ids
+
+    @torch.inference_mode()
+    def logits(self, text: Prompt) -> Tensor:
+        """A score for every entry of the vocabulary after every token: [tokens, vocabulary].
+
+        An empty text is read as the end token, which every text begins after.
+        """
+        return self.model(self.batch_of_one(text))[0].float()
+
+    @torch.inference_mode()
+    def predict(self, text: Prompt, k: int = 10) -> list[Prediction]:
+        """The k likeliest next tokens, likeliest first."""
+        if k < 1:
+            raise CutawayError(f"The number of predictions must be 1 or more, not {k}.")
+        hidden = self.model.read(self.batch_of_one(text))[:, -1]
+        chances = self.model.score(hidden)[0].float().softmax(dim=-1)
+        best = chances.topk(min(k, len(self.tokenizer)))
+        return [
+            Prediction(id=token, text=self.tokenizer.decode([token]), probability=chance)
+            for token, chance in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        ]
+
+    @overload
+    def generate(self, prompt: Prompt = "", *, samples: None = None, best: None = None, **settings: Any) -> Result: ...
+    @overload
+    def generate(self, prompt: Sequence[Prompt], **settings: Any) -> list[Result]: ...
+    @overload
+    def generate(self, prompt: Prompt = "", **settings: Any) -> list[Result]: ...
+
+    def generate(self, prompt: Prompt | Sequence[Prompt] = "", **settings: Any) -> Result | list[Result]:
+        """Continue a prompt; an empty one lets the model ramble. See `Settings` for what can be set.
+
+        One prompt gives one result. A list of prompts gives a list; so does asking for several `samples` or the n `best`
+        of a beam search.
+        """
+        how = self.settings(settings)
+        many = isinstance(prompt, Sequence) and not isinstance(prompt, str) and any(
+            isinstance(one, str | Sequence) for one in prompt
+        )  # fmt: skip
+        prompts = [self.ids(one) for one in (prompt if many else [prompt])]  # type: ignore[arg-type]
+        if how.beams:
+            results = [result for one in prompts for result in beams.search(self.model, self.tokenizer, one, how)]
+        else:
+            results = generate(self.model, self.tokenizer, prompts, how)
+        return results if many or how.samples or how.best else results[0]
+
+    def stream(self, prompt: Prompt = "", **settings: Any) -> TextStream:
+        """Like `generate`, but gives the text piece by piece as it is written; `.result` holds the whole at the end."""
+        how = self.settings(settings)
+        if how.beams or how.samples:
+            raise CutawayError("Only one text can be streamed: beams and samples are for generate().")
+        return TextStream(self.model, self.tokenizer, self.ids(prompt), how)
+
+    @torch.inference_mode()
+    def trace(
+        self, text: Prompt, keep: str | Iterable[str] = "*", replace: Mapping[str, Replacement] | None = None
+    ) -> Trace:
+        """Run the text through the model and keep what it makes on its way, by name; see `Trace` for the patterns.
+
+        The values have no batch dimension: `trace["blocks.0.attention.weights"]` is [head, query, key].
+        """
+        trace = Trace(keep, replace)
+        trace.check(self.config)
+        self.model(self.batch_of_one(text), trace=trace)
+        return trace.row(0)
+
+    def save(self, folder: str | Path) -> None:
+        """Write a folder that `cutaway.load` and Hugging Face's transformers both read."""
+        checkpoint.write(self.model, self.tokenizer, Path(folder))
+
+    def batch_of_one(self, text: Prompt) -> Tensor:
+        return torch.tensor([self.ids(text) or [self.config.end]], device=self.device)  # [1, tokens]
+
+    def settings(self, given: dict[str, Any]) -> Settings:
+        known = list(Settings.__dataclass_fields__)
+        for name in given:
+            if name not in known:
+                raise CutawayError(f"There is no setting {name!r}.{nearest(name, known)}")
+        return Settings(**given)
+
+
+def load(
+    name: str | Path = "builtin", device: str | torch.device | None = None, dtype: str | torch.dtype | None = None
+) -> LanguageModel:
+    """A model by name: "builtin", a folder with a checkpoint, or a model on the hub (fetched once, then offline)."""
+    device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if isinstance(dtype, str):
+        if dtype not in DTYPES:
+            raise CutawayError(f"Unknown number type {dtype!r}. Known: {', '.join(DTYPES)}.")
+        dtype = DTYPES[dtype]
+    folder = locate(name)
+    return LanguageModel(checkpoint.read(folder, device, dtype), Tokenizer.load(folder), str(name))
+
+
+def locate(name: str | Path) -> Path:
+    """The folder that a model's name stands for; a hub name that is not on this machine is fetched."""
+    if str(name) == "builtin":
+        return BUILTIN
+    if Path(name).is_dir():
+        return Path(name)
+    if Path(name).exists():
+        raise CutawayError(f"{name} is a file. A model is a folder with config.json and weights in it.")
+    if str(name).startswith((".", "/", "~")) or str(name).count("/") > 1:
+        raise CutawayError(f"There is no folder {name}. Give a folder with a checkpoint, 'builtin', or a name like 'gpt2'.")
+    return hub.find(str(name)) or hub.pull(str(name))
