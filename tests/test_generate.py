@@ -43,12 +43,13 @@ def test_a_batch_of_unequal_prompts_equals_each_alone(tiny_lm, settings):
 
 def test_rows_that_end_early_leave_and_the_others_go_on_undisturbed(tiny_lm):
     # The end token is made likely, so that rows leave the batch at many different steps.
-    settings = {"seed": 5, "max_tokens": 30, "logit_bias": {319: 6.0}, "top_k": None}
-    results = tiny_lm.generate(PROMPTS * 4, **settings)
-    assert len({len(one.ids) for one in results}) > 2
-    assert {"end", "length"} >= {one.reason for one in results} > {"length"} - {"length"}
-    for prompt, one in zip(PROMPTS, results, strict=False):
-        assert one.ids == tiny_lm.generate(prompt, **settings).ids
+    settings = {"seed": 5, "max_tokens": 30, "logit_bias": {319: 2.0}, "top_k": None}
+    results = tiny_lm.generate(PROMPTS, samples=4, **settings)
+    assert len({len(one.ids) for one in results}) > 4
+    assert {one.reason for one in results} == {"end", "length"}
+    for place, prompt in enumerate(PROMPTS):
+        alone = [tiny_lm.generate(prompt, samples=4, **settings)[sample].ids for sample in range(4)]
+        assert [one.ids for one in results[4 * place : 4 * place + 4]] == alone
 
 
 def test_more_texts_than_fit_a_batch_come_back_in_order(tiny_lm):
@@ -150,7 +151,7 @@ class Letters:
         ("abcd", ("bcx", "cd"), "ab", "cd"),
         ("abc", ("abcd",), "abc", ""),
         ("xxabxabc", ("abc",), "xxabx", "abc"),
-        ("abab", ("b", "aba"), "", "aba"),
+        ("abab", ("b", "aba"), "a", "b"),
     ],
 )
 def test_a_stop_string_never_shows_even_in_part(text, stops, shown, found):
@@ -161,8 +162,6 @@ def test_a_stop_string_never_shows_even_in_part(text, stops, shown, found):
         if gate.found:
             break
     out += gate.finish()
-    if found == "aba":  # the shorter one is complete first, and stops it there
-        shown, found = "a", "b"
     assert (out, gate.text, gate.found) == (shown, shown, found)
 
 
@@ -171,9 +170,7 @@ def test_a_sliding_window_goes_on_and_says_what_it_dropped(tiny_lm):
     assert len(result.ids) == 100
     assert result.dropped > 0
     # From its first slide on, it writes as if the kept part had been the prompt.
-    whole = [*result.prompt_ids, *result.ids]
     at = tiny_lm.config.context - tiny_lm.config.context // 4  # what is kept
-    kept = whole[tiny_lm.config.context - at : tiny_lm.config.context]
     greedy = tiny_lm.generate("Once", top_k=1, max_tokens=60, overflow="slide", logit_bias=NO_END)
     whole = [*greedy.prompt_ids, *greedy.ids]
     kept = whole[tiny_lm.config.context - at : tiny_lm.config.context]

@@ -7,6 +7,7 @@ What a row becomes depends only on its prompt, its seed and the settings, never 
 from __future__ import annotations
 
 import secrets
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -104,7 +105,8 @@ class Draft:
     """The text that the last token made ready to be shown."""
 
     def __post_init__(self) -> None:
-        self.dice = np.random.default_rng([self.seed, self.sample])
+        own = zlib.crc32(np.array(self.prompt, dtype=np.int64).tobytes())  # two prompts do not share their luck
+        self.dice = np.random.default_rng([self.seed, self.sample, own])
 
     def end(self, reason: str, why: str) -> None:
         self.reason, self.why = reason, why
