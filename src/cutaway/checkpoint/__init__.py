@@ -1,1 +1,64 @@
-"""Checkpoints in and out: one room for each kind of file."""
+"""Checkpoints in and out: one room for each kind of file, and the doors to the folders people have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cutaway.errors import CutawayError
+
+if TYPE_CHECKING:
+    import torch
+
+    from cutaway.config import Config
+    from cutaway.model import GPT
+    from cutaway.tokenizer import Tokenizer
+
+
+def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> GPT:
+    """The model in a folder, Hugging Face's kind or OpenAI's, ready to run (in float32 unless told otherwise)."""
+    from cutaway.checkpoint import huggingface, openai
+
+    folder = Path(folder)
+    return (huggingface if _is_huggingface(folder) else openai).read(folder, device, dtype)
+
+
+def read_config(folder: Path) -> Config:
+    """The shape of the model in a folder, without its weights."""
+    from cutaway.checkpoint import huggingface, openai
+
+    folder = Path(folder)
+    return (huggingface if _is_huggingface(folder) else openai).read_config(folder)
+
+
+def write(
+    model: GPT,
+    tokenizer: Tokenizer | None,
+    folder: Path,
+    dtype: torch.dtype | None = None,
+    shard_bytes: int = 5_000_000_000,
+) -> None:
+    """Write a Hugging Face folder: shape, weights (as they are, or as `dtype`) and, if given one, the tokenizer.
+
+    Weights beyond `shard_bytes` go into several files. A checkpoint that is already there is replaced whole or not at
+    all; other files in the folder are left alone.
+    """
+    from cutaway.checkpoint import huggingface
+
+    huggingface.write(model, tokenizer, Path(folder), dtype, shard_bytes)
+
+
+def _is_huggingface(folder: Path) -> bool:
+    """Whether the folder is of Hugging Face's kind, or else of OpenAI's; anything else is refused."""
+    if folder.is_file():
+        raise CutawayError(f"{folder} is a file. A model is a folder: give the one the file is in.")
+    if not folder.is_dir():
+        raise CutawayError(f"There is no folder {folder}.")
+    kinds = [name for name in ("config.json", "hparams.json") if (folder / name).exists()]
+    if kinds:
+        return kinds[0] == "config.json"
+    inside = sorted(path.name for path in folder.iterdir())
+    holds = f"It holds {', '.join(inside[:5])}{', ...' if inside[5:] else ''}." if inside else "It is empty."
+    raise CutawayError(
+        f"{folder} is no model: it has neither config.json (Hugging Face) nor hparams.json (OpenAI). {holds}"
+    )

@@ -1,0 +1,224 @@
+"""Hugging Face's GPT-2 folders in and out: `config.json`, and weights in one file or several."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import struct
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from cutaway.checkpoint import names, torch_file
+from cutaway.checkpoint.files import Lazy, check, plain, read_json, replacing, shown
+from cutaway.config import Config
+from cutaway.errors import CutawayError, nearest
+from cutaway.model import GPT
+
+if TYPE_CHECKING:
+    from cutaway.tokenizer import Tokenizer
+
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+ACTIVATIONS = {
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "gelu": "gelu",
+    "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
+}
+FIELDS = {"vocab_size": "vocabulary", "n_embd": "width", "n_layer": "layers", "n_head": "heads"}
+DTYPES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.float64: "F64"}
+OURS = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?")
+
+
+def read_config(folder: Path) -> Config:
+    """The shape in `config.json`; what is not said there is as in GPT-2 small, as `transformers` has it."""
+    path = folder / CONFIG
+    given = read_json(path)
+    try:
+        return _config(given)
+    except CutawayError as error:
+        raise CutawayError(f"{path}: {error}") from None
+
+
+def _config(given: dict[str, Any]) -> Config:
+    kind = given.get("model_type", "gpt2" if "n_embd" in given else None)
+    if kind != "gpt2":
+        raise CutawayError(f"the model's type is {kind!r}, and only 'gpt2' is read.")
+    if not given.get("scale_attn_weights", True):
+        raise CutawayError("scale_attn_weights is false: GPT-2 divides attention scores by the root of a head's width.")
+    if given.get("add_cross_attention"):
+        raise CutawayError("add_cross_attention is true: a decoder that looks at an encoder is not a GPT-2.")
+    given = {field: value for field, value in given.items() if value is not None}
+    for field in (*FIELDS, "n_positions", "n_ctx", "n_inner"):
+        if field in given and (type(given[field]) is not int or given[field] < 1):
+            raise CutawayError(f"{field} must be a whole number of 1 or more, not {given[field]!r}.")
+    activation = str(given.get("activation_function", "gelu_new"))
+    if activation not in ACTIVATIONS:
+        raise CutawayError(f"the activation {activation!r} is not known.{nearest(activation, ACTIVATIONS)}")
+    epsilon = given.get("layer_norm_epsilon", 1e-5)
+    if isinstance(epsilon, bool) or not isinstance(epsilon, float | int) or not 0 < epsilon < math.inf:
+        raise CutawayError(f"layer_norm_epsilon must be a number above 0, not {epsilon!r}.")
+    dropout = given.get("resid_pdrop", 0.1)
+    if isinstance(dropout, bool) or not isinstance(dropout, float | int):
+        raise CutawayError(f"resid_pdrop must be a number, not {dropout!r}.")
+    shape = {ours: given[theirs] for theirs, ours in FIELDS.items() if theirs in given}
+    config = Config(
+        context=given.get("n_positions", given.get("n_ctx", 1_024)),
+        mlp_width=given.get("n_inner", 0),
+        activation=ACTIVATIONS[activation],
+        norm_epsilon=float(epsilon),
+        tied=given.get("tie_word_embeddings", True) is not False,
+        scale_by_layer=given.get("scale_attn_by_inverse_layer_idx", False) is True,
+        dropout=float(dropout),
+        **shape,
+    )
+    end = given.get("eos_token_id")
+    end = end[0] if isinstance(end, list) and end else end
+    # Small models often keep the 50256 of the big ones, which they cannot mean: theirs is the last, as it was there.
+    known = type(end) is int and 0 <= end < config.vocabulary
+    return config.but(end_token=end) if known else config
+
+
+def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> GPT:
+    """The model in a Hugging Face folder."""
+    config = read_config(folder)
+    source = find(folder)
+    return names.build(config, read_tensors(source), str(source), device, dtype)
+
+
+def find(folder: Path) -> Path:
+    """The file that holds the weights, or says which files do; safetensors before pickles."""
+    candidates = [WEIGHTS, f"{WEIGHTS}.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"]
+    for name in candidates:
+        if (folder / name).exists():
+            return folder / name
+    raise CutawayError(f"{folder} has {CONFIG} but no weights: none of {', '.join(candidates)} is there.")
+
+
+def read_tensors(source: Path) -> Lazy:
+    """The tensors of a file of weights, or of all files an index names."""
+    if source.suffix != ".json":
+        return _read_file(source)
+    index = read_json(source).get("weight_map")
+    if not isinstance(index, dict) or not index:
+        raise CutawayError(f"{source} has no weight_map that says which tensor is in which file.")
+    files = {name: _read_file(source.with_name(name)) for name in {plain(name, source) for name in index.values()}}
+    for tensor, name in index.items():
+        if tensor not in files[name]:
+            raise CutawayError(f"{source} says that {shown(tensor)} is in {name}, and it is not.")
+    return Lazy({tensor: files[name].readers[tensor] for tensor, name in index.items()})
+
+
+def _read_file(path: Path) -> Lazy:
+    if check(path).suffix != ".safetensors":
+        return torch_file.read(path)
+    try:
+        file = safe_open(path, framework="pt")
+        return Lazy({name: partial(_tensor, file, name, path) for name in file.keys()})  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as error:
+        raise CutawayError(
+            f"{path} is not a safetensors file, or is cut off or damaged ({error}). Fetch it again."
+        ) from None
+
+
+def _tensor(file: Any, name: str, path: Path) -> Tensor:
+    try:
+        return file.get_tensor(name)
+    except SafetensorError as error:
+        raise CutawayError(f"{path}: {name} cannot be read ({error}).") from None
+
+
+def write(model: GPT, tokenizer: Tokenizer | None, folder: Path, dtype: torch.dtype | None, shard_bytes: int) -> None:
+    """See `cutaway.checkpoint.write`."""
+    if folder.exists() and not folder.is_dir():
+        raise CutawayError(f"{folder} is a file, and a model is written as a folder: choose another name.")
+    kind = dtype or model.token_embedding.weight.dtype
+    if kind not in DTYPES:
+        raise CutawayError(f"Weights are not written as {kind}: choose float32, float16 or bfloat16.")
+    shards = list(_shards(model, kind, shard_bytes))
+    total = sum(tensor.numel() for shard in shards for _, tensor in shard) * kind.itemsize
+    with replacing(folder, last=CONFIG, stale=OURS, size=total) as new:
+        index: dict[str, str] = {}
+        for number, shard in enumerate(shards, 1):
+            name = WEIGHTS if len(shards) == 1 else f"model-{number:05d}-of-{len(shards):05d}.safetensors"
+            _write_safetensors(new / name, shard, kind)
+            index |= {tensor: name for tensor, _ in shard}
+        if len(shards) > 1:
+            _write_json(new / f"{WEIGHTS}.index.json", {"metadata": {"total_size": total}, "weight_map": index})
+        end = model.config.end
+        _write_json(new / "generation_config.json", {"bos_token_id": end, "eos_token_id": end})
+        if tokenizer is not None:
+            tokenizer.save(new)
+        _write_json(new / CONFIG, describe(model.config, kind))
+
+
+def describe(config: Config, dtype: torch.dtype) -> dict[str, Any]:
+    """`config.json` for such a model."""
+    activation = next(theirs for theirs, ours in ACTIVATIONS.items() if ours == config.activation)
+    return {
+        "architectures": ["GPT2LMHeadModel"],
+        "model_type": "gpt2",
+        **{theirs: getattr(config, ours) for theirs, ours in FIELDS.items()},
+        "n_positions": config.context,
+        "n_ctx": config.context,
+        "n_inner": None if config.mlp_width == 4 * config.width else config.mlp_width,
+        "activation_function": activation,
+        "layer_norm_epsilon": config.norm_epsilon,
+        "tie_word_embeddings": config.tied,
+        "scale_attn_weights": True,
+        "scale_attn_by_inverse_layer_idx": config.scale_by_layer,
+        **dict.fromkeys(("attn_pdrop", "embd_pdrop", "resid_pdrop"), config.dropout),
+        "bos_token_id": config.end,
+        "eos_token_id": config.end,
+        "torch_dtype": str(dtype).removeprefix("torch."),
+    }
+
+
+def _shards(model: GPT, dtype: torch.dtype, limit: int) -> Iterator[list[tuple[str, Tensor]]]:
+    """The model's tensors in order, a new list whenever the next would take one beyond the limit."""
+    shard: list[tuple[str, Tensor]] = []
+    size = 0
+    for name, tensor in names.tensors(model):
+        more = tensor.numel() * dtype.itemsize
+        if shard and size + more > limit:
+            yield shard
+            shard, size = [], 0
+        shard.append((name, tensor))
+        size += more
+    yield shard
+
+
+def _write_safetensors(path: Path, tensors: list[tuple[str, Tensor]], dtype: torch.dtype) -> None:
+    """Written here tensor by tensor, because the library's writer wants a second copy of all weights at once."""
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    at = 0
+    for name, tensor in tensors:
+        end = at + tensor.numel() * dtype.itemsize
+        header[name] = {"dtype": DTYPES[dtype], "shape": list(tensor.shape), "data_offsets": [at, end]}
+        at = end
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for name, tensor in tensors:
+            value = tensor.to("cpu", dtype).contiguous()
+            if not names.finite(value):
+                reason = "values too large for it" if names.finite(tensor) else "NaN or infinite values"
+                raise CutawayError(
+                    f"{name} cannot be written as {DTYPES[dtype]}: it has {reason}. Nothing was written."
+                )
+            file.write(value.view(torch.uint8).numpy().data)
+
+
+def _write_json(path: Path, value: dict[str, Any]) -> None:
+    path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,77 @@
+"""OpenAI's own release of GPT-2: a TensorFlow checkpoint, with `hparams.json` beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from cutaway.checkpoint import names, tensorflow_file
+from cutaway.checkpoint.files import Lazy, check, read_json
+from cutaway.config import Config
+from cutaway.errors import CutawayError
+from cutaway.model import GPT
+
+CONFIG = "hparams.json"
+FIELDS = {"n_vocab": "vocabulary", "n_ctx": "context", "n_embd": "width", "n_head": "heads", "n_layer": "layers"}
+LEAVES = {"w": "weight", "g": "weight", "b": "bias"}
+NAME = re.compile(r"model/(?:h(\d+)/)?((?:[a-z]\w*/)*[a-z]\w*)/([wgb])")
+
+
+def read_config(folder: Path) -> Config:
+    """The shape in `hparams.json`."""
+    path = folder / CONFIG
+    given = read_json(path)
+    for field in FIELDS:
+        if type(given.get(field)) is not int:
+            raise CutawayError(f"{path} should give {field} as a whole number, and gives {given.get(field)!r}.")
+    try:
+        return Config(**{ours: given[field] for field, ours in FIELDS.items()})
+    except CutawayError as error:
+        raise CutawayError(f"{path}: {error}") from None
+
+
+def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> GPT:
+    """The model in a folder of OpenAI's files."""
+    prefix = find(folder)
+    stored = tensorflow_file.read(prefix)
+    readers: dict[str, Callable[[], Tensor]] = {name: partial(_matrix, stored, name) for name in stored}
+    renamed = Lazy({rename(name): reader for name, reader in readers.items()})
+    return names.build(read_config(folder), renamed, str(prefix) + ".index", device, dtype)
+
+
+def find(folder: Path) -> Path:
+    """The checkpoint in the folder, without `.index`: the one that `checkpoint` names, or the only one there is."""
+    if (folder / "checkpoint").is_file():
+        text = check(folder / "checkpoint").read_bytes()[:10_000].decode(errors="replace")
+        latest = re.search(r'^model_checkpoint_path: "(?:[^"\n]*/)?([^"/\n]+)"', text, re.MULTILINE)
+        if latest and (folder / f"{latest[1]}.index").is_file():
+            return folder / latest[1]
+    indexes = sorted(folder.glob("*.index"))
+    if not indexes:
+        raise CutawayError(f"{folder} has {CONFIG} but no weights: model.ckpt.index is missing.")
+    if len(indexes) > 1:
+        listed = ", ".join(path.name for path in indexes)
+        raise CutawayError(f"{folder} holds several checkpoints ({listed}) and no file `checkpoint` that says which.")
+    return indexes[0].with_suffix("")
+
+
+def rename(name: str) -> str:
+    """Hugging Face's name for OpenAI's: model/h0/attn/c_attn/w -> h.0.attn.c_attn.weight. Others stay as they are."""
+    if name in ("model/wte", "model/wpe"):
+        return name.removeprefix("model/") + ".weight"
+    match = NAME.fullmatch(name)
+    if not match:
+        return name
+    block, path, leaf = match.groups()
+    return (f"h.{block}." if block else "") + f"{path.replace('/', '.')}.{LEAVES[leaf]}"
+
+
+def _matrix(stored: Lazy, name: str) -> Tensor:
+    """A tensor without the leading 1 that OpenAI's matrices have (they are one-dimensional convolutions)."""
+    tensor = stored[name]
+    return tensor.squeeze(0) if name.endswith("/w") and tensor.dim() == 3 else tensor
