@@ -1,0 +1,121 @@
+"""The `cutaway` command: one verb, one file.
+
+A verb's file imports torch and the rest of the machine inside its functions, so that help comes at once. Results go to
+standard output, everything about the work to standard error; a person's mistake is one line there, and exit code 2.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from cutaway import __version__
+from cutaway.cli import convert, explore, generate, parameters, predict, pull, screen, tokens
+from cutaway.cli.options import option
+from cutaway.errors import CutawayError
+
+
+class PlainFlag:
+    """Typer would write `<bool>` after --help; our other flags say nothing there."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)  # type: ignore[misc]
+        if option is not None:
+            option.metavar = ""
+        return option
+
+
+class Verb(PlainFlag, TyperCommand):
+    pass
+
+
+class Verbs(PlainFlag, TyperGroup):
+    pass
+
+
+app = typer.Typer(
+    name="cutaway",
+    cls=Verbs,
+    help="GPT-2 with the casing off: run it, look inside, take it along.",
+    epilog='Begin with: cutaway explore, or cutaway generate "Once upon a time"',
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for verb in (
+    explore.explore,
+    generate.generate,
+    predict.predict,
+    tokens.tokens,
+    parameters.parameters,
+    pull.pull,
+    convert.convert,
+):
+    app.command(cls=Verb)(verb)
+
+
+@app.callback(invoke_without_command=True)
+def cutaway(
+    context: typer.Context,
+    version: Annotated[bool, option("--version", "-V", help="Show the version and leave.")] = False,
+) -> None:
+    if version:
+        print(f"cutaway {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help(), end="")
+
+
+def main() -> None:
+    """The entry point: run the command line and leave with its exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(args: list[str]) -> int:
+    """Run one command line: 0 when done, 2 for a mistake, 130 when interrupted, 1 for a bug (with its traceback)."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal that cannot show a character shows a mark, never a crash
+            stream.reconfigure(errors="replace")
+    as_json = "--json" in args
+    try:
+        code = app(args, prog_name="cutaway", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except CutawayError as error:
+        return refuse(str(error), as_json)
+    except typer.TyperException as error:  # an option or a verb that is not there, a number that is none
+        return refuse(usage(error), as_json)
+    except (KeyboardInterrupt, typer.Abort):
+        sys.stderr.write("\n")
+        return 130
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        named = f"{error.filename}: " if error.filename else ""
+        return refuse(f"{named}{error.strerror or error}", as_json)
+    except Exception:
+        screen.complain("This is a bug in Cutaway, not a mistake of yours. Please report it with what follows.")
+        traceback.print_exc()
+        return 1
+
+
+def refuse(message: str, as_json: bool) -> int:
+    if as_json:
+        print(json.dumps({"error": message}, ensure_ascii=False), file=sys.stderr)
+    else:
+        screen.complain(message)
+    return 2
+
+
+def usage(error: typer.TyperException) -> str:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "cutaway"
+    message = error.format_message()
+    return f"{message}{'' if message.endswith(('.', '?')) else '.'} See {path} --help."

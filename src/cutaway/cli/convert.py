@@ -1,0 +1,87 @@
+"""`cutaway convert`: a model from any source, written for another program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from cutaway.cli import options, screen
+from cutaway.cli.options import option
+from cutaway.errors import CutawayError, nearest
+
+if TYPE_CHECKING:
+    from cutaway.language_model import LanguageModel
+
+KINDS = ("huggingface", "gguf-f32", "gguf-f16", "gguf-q8_0", "gguf-q4_0", "onnx")
+TYPES = ("float32", "bfloat16", "float16")
+
+
+def convert(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="builtin, a folder, or a name on the hub.")],
+    output: Annotated[Path, option("--output", "-o", value="OUT", help="The folder (huggingface) or file to write.")],
+    to: Annotated[str, option("--to", value="KIND", help=f"{', '.join(KINDS)}.")],
+    dtype: Annotated[
+        str | None, option("--dtype", value="TYPE", help="huggingface: store as float32, bfloat16 or float16.")
+    ] = None,
+    force: Annotated[bool, option("--force", help="Write over what is there.")] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Write a model as a Hugging Face folder, GGUF or ONNX.
+
+    GGUF is what llama.cpp runs, ONNX what onnxruntime does.
+
+    The model may also be a folder with OpenAI's original TensorFlow files.
+
+    Example: cutaway convert gpt2 --to gguf-q8_0 -o gpt2.gguf
+    """
+    check(output, to, dtype, force)
+    lm = options.load(model, device="cpu", dtype=None)
+    write(lm, output, to, dtype)
+    size = sum(path.stat().st_size for path in ([output] if output.is_file() else output.iterdir()) if path.is_file())
+    if as_json:
+        screen.show_json({"model": lm.name, "to": to, "output": str(output), "bytes": size})
+    else:
+        screen.show(Text(str(output)))
+        screen.aside(f"{to}, {size / 1e6:,.1f} MB")
+
+
+def check(output: Path, to: str, dtype: str | None, force: bool) -> None:
+    """Refuse before the model is read what would be refused after."""
+    if to not in KINDS:
+        raise CutawayError(f"There is no kind {to!r}.{nearest(to, KINDS)} Known: {', '.join(KINDS)}.")
+    if dtype is not None and to != "huggingface":
+        raise CutawayError(f"--dtype is for huggingface folders. {to} says by its name how it is stored.")
+    if dtype is not None and dtype not in TYPES:
+        raise CutawayError(f"There is no number type {dtype!r}.{nearest(dtype, TYPES)} Known: {', '.join(TYPES)}.")
+    folder = to == "huggingface"
+    if output.exists() and output.is_dir() != folder:
+        raise CutawayError(
+            f"{output} is a {'file' if folder else 'folder'}: {to} writes a {'folder' if folder else 'file'}."
+        )
+    there = any(output.iterdir()) if output.is_dir() else output.exists()
+    if there and not force:
+        raise CutawayError(f"{output} is already there. Choose another place, or write over it with --force.")
+
+
+def write(lm: LanguageModel, output: Path, to: str, dtype: str | None) -> None:
+    from cutaway.cli import progress
+
+    if to == "huggingface":
+        from cutaway import checkpoint
+        from cutaway.language_model import DTYPES
+
+        with screen.working(f"writing {output}"):
+            checkpoint.write(lm.model, lm.tokenizer, output, DTYPES[dtype] if dtype else None)
+    elif to == "onnx":
+        from cutaway.checkpoint import onnx
+
+        with progress.one(str(output)) as report:
+            onnx.write(lm.model, output, report)
+    else:
+        from cutaway.checkpoint import gguf
+
+        with progress.one(str(output)) as report:
+            gguf.write(lm.model, lm.tokenizer, output, to.removeprefix("gguf-"), Path(lm.name).name, report)

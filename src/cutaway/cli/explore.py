@@ -1,0 +1,303 @@
+"""`cutaway explore`: type a text, see the ten likeliest next tokens, pick one, and go on.
+
+Plain lines in and out, so that it works in any terminal and through a pipe. A line is one of three things: a number
+picks, a colon commands, and anything else is text.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cutaway.cli import options, screen
+from cutaway.errors import CutawayError, nearest
+
+if TYPE_CHECKING:
+    from cutaway.language_model import LanguageModel
+
+SHOWN = 10
+HELP = "Enter likeliest · 3 pick · words add · :s sample · :u undo · :? all · :q quit"
+ALL_HELP = """\
+Enter   take the likeliest            :s       let chance choose
+3       take the third                :g 20    go on by chance for 20 tokens
+words   add words, after a space      :k 5     choose among 5 only (0: all)
++s      add exactly what follows +    :t 0.7   below 1 surer, above 1 wilder
+:u      undo                          :new     begin again
+:?      this help                     :q       quit"""
+COMMANDS = {
+    "s": "sample", "g": "go", "u": "undo", "k": "top-k", "t": "temperature", "new": "new", "n": "new", "q": "quit",
+    "?": "help", "h": "help",
+}  # fmt: skip
+CLINGS = tuple(".,;:!?)]}'’”%…")
+"""What stands right after the word before it, without a space."""
+
+
+def explore(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text to begin with.", show_default=False)] = "",
+    terminal: Annotated[
+        bool, options.option("--terminal", help="Explore in the terminal, not in the browser.")
+    ] = False,
+    temperature: options.Temperature = 1.0,
+    top_k: options.TopK = 40,
+    seed: options.Seed = None,
+    model: options.Model = "builtin",
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Type a text, see the ten likeliest next tokens, pick one, go on.
+
+    A number picks, Enter takes the likeliest, words are added, and a colon begins a command; :? lists them.
+
+    There is no explorer in the browser yet: with or without --terminal, it opens in the terminal.
+
+    Example: cutaway explore --terminal "Once upon a time"
+    """
+    begun = options.decode(*options.read_bytes(text, None))
+    lm = options.load(model, device, dtype)
+    from cutaway.sampling import Sampling
+
+    how = Sampling(temperature=temperature, top_k=top_k or None)  # refuses what cannot be
+    explorer = Explorer(lm, seed, State((), how.temperature, how.top_k))
+    explorer.add(lm.tokenizer.encode(begun))
+    explorer.past.clear()
+    (run_json if as_json else run)(explorer)
+
+
+@dataclass(frozen=True)
+class State:
+    """One moment: the tokens so far and how the next is chosen."""
+
+    ids: tuple[int, ...] = ()
+    temperature: float = 1.0
+    top_k: int | None = 40
+
+
+@dataclass(frozen=True)
+class Candidate:
+    id: int
+    token: bytes
+    probability: float
+
+
+@dataclass
+class Explorer:
+    """The text so far, what may come next, and every step back. Knows nothing of the screen."""
+
+    lm: LanguageModel
+    seed: int | None = None
+    now: State = field(default_factory=State)
+    past: list[State] = field(default_factory=list)
+    message: str = ""
+    done: bool = False
+
+    def __post_init__(self) -> None:
+        self.dice = random.Random(self.seed)
+        self.show_piece: Callable[[str], None] = lambda piece: None
+        self._known: tuple[tuple[int, ...], Any] | None = None
+
+    @property
+    def context(self) -> int:
+        return self.lm.config.context
+
+    @property
+    def text(self) -> str:
+        return self.lm.tokenizer.decode(list(self.now.ids))
+
+    @property
+    def tokens(self) -> list[bytes]:
+        return [self.lm.tokenizer.token_bytes(token) for token in self.now.ids]
+
+    def chances(self) -> Any:
+        """The distribution the next token is drawn from, with the temperature and top-k of now. [vocabulary]"""
+        import torch
+
+        from cutaway.sampling import Sampling, probabilities
+
+        if self._known is None or self._known[0] != self.now.ids:
+            with torch.inference_mode():  # scores for the last token only: for all of them they would fill the memory
+                hidden = self.lm.model.read(self.lm.batch_of_one(self.now.ids))[0, -1]
+                self._known = (self.now.ids, self.lm.model.score(hidden))
+        how = Sampling(temperature=self.now.temperature, top_k=self.now.top_k)
+        return probabilities(self._known[1], how)[: len(self.lm.tokenizer)]
+
+    def candidates(self) -> list[Candidate]:
+        best = self.chances().topk(min(SHOWN, self.now.top_k or SHOWN, len(self.lm.tokenizer)))
+        return [
+            Candidate(token, self.lm.tokenizer.token_bytes(token), chance)
+            for token, chance in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        ]
+
+    def take(self, line: str) -> None:
+        """Do what the line says; `message` tells what could not be done."""
+        self.message = ""
+        try:
+            words = line.strip()
+            if not words:
+                self.add([self.candidates()[0].id])
+            elif words.isascii() and words.isdigit():
+                self.pick(int(words))
+            elif words.startswith(":"):
+                name, _, value = words[1:].partition(" ")
+                self.command(name.lower(), value.strip())
+            elif line.startswith("+"):
+                self.add(self.lm.tokenizer.encode(line[1:]))
+            else:
+                self.add(self.lm.tokenizer.encode(self.space_before(words) + words))
+        except CutawayError as error:
+            self.message = str(error)
+
+    def space_before(self, words: str) -> str:
+        """A space, where a word would run into the one before it."""
+        text = self.text
+        return "" if not text or text[-1].isspace() or words.startswith(CLINGS) else " "
+
+    def pick(self, number: int) -> None:
+        found = self.candidates()
+        if not 1 <= number <= len(found):
+            raise CutawayError(f"There is no number {number} in the list. To write it into the text: + {number}")
+        self.add([found[number - 1].id])
+
+    def add(self, ids: list[int]) -> None:
+        if len(self.now.ids) + len(ids) > self.context:
+            raise CutawayError(
+                f"The text is full: this model looks at {self.context:,} tokens. Go back with :u, or begin with :new."
+            )
+        if ids:
+            self.become(ids=(*self.now.ids, *ids))
+
+    def become(self, **changes: Any) -> None:
+        self.past.append(self.now)
+        self.now = replace(self.now, **changes)
+
+    def command(self, name: str, value: str) -> None:
+        name = COMMANDS.get(name, name)
+        if name == "sample":
+            weights = self.chances().tolist()
+            self.add(self.dice.choices(range(len(weights)), weights))
+        elif name == "go":
+            self.go_on(whole(value or "20", ":g"))
+        elif name == "undo":
+            if not self.past:
+                raise CutawayError("There is nothing to undo.")
+            self.now = self.past.pop()
+        elif name == "top-k":
+            self.become(top_k=whole(value, ":k") or None)
+        elif name == "temperature":
+            self.become(temperature=above_zero(value))
+        elif name == "new":
+            self.become(ids=())
+        elif name == "quit":
+            self.done = True
+        elif name == "help":
+            self.message = ALL_HELP
+        else:
+            near = nearest(name, [*COMMANDS, *COMMANDS.values()])
+            raise CutawayError(f"There is no command :{name}.{near} Commands are listed by :? - to write it: +:{name}")
+
+    def go_on(self, count: int) -> None:
+        stream = self.lm.stream(
+            list(self.now.ids),
+            max_tokens=count,
+            temperature=self.now.temperature,
+            top_k=self.now.top_k,
+            seed=self.dice.getrandbits(32),
+        )
+        with suppress(KeyboardInterrupt):  # enough: what there is stays
+            for piece in stream:
+                self.show_piece(piece)
+        self.show_piece("\n\n")
+        if stream.result.ids:
+            self.become(ids=(*self.now.ids, *stream.result.ids))
+        if len(stream.result.ids) < count:
+            self.message = stream.result.why
+
+
+def whole(value: str, command: str) -> int:
+    if not (value.isascii() and value.isdigit()):
+        raise CutawayError(f"{command} takes a whole number, like {command} 20, not {value!r}.")
+    return int(value)
+
+
+def above_zero(value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = float("nan")
+    if not 0 < number < float("inf"):
+        raise CutawayError(
+            f"The temperature must be above 0, like :t 0.7, not {value!r}. For the likeliest always: :k 1"
+        )
+    return number
+
+
+def run(explorer: Explorer) -> None:
+    """Draw, ask, do; until :q or the end of the input."""
+    clear = screen.out.is_terminal and not screen.out.is_dumb_terminal and screen.interactive()
+    explorer.show_piece = screen.put
+    try:
+        with screen.out.screen(hide_cursor=False) if clear else nullcontext():
+            while not explorer.done:
+                if clear:
+                    screen.out.clear()
+                draw(explorer)
+                line = screen.ask("> ")
+                if line is None:
+                    break
+                if not screen.interactive():
+                    screen.show(f"> {line}\n")
+                explorer.take(line)
+    finally:
+        if clear:  # the screen is given back as it was; what was written stays
+            screen.put(explorer.text + "\n")
+
+
+def draw(explorer: Explorer) -> None:
+    now, found = explorer.now, explorer.candidates()
+    if now.ids:
+        screen.show(screen.chips(explorer.tokens, lines=max(3, screen.out.height - SHOWN - 9)))
+    else:
+        screen.show("Type the beginning of a text, or choose one:", style="dim")
+    screen.show()
+    rows = [screen.Row(screen.visible(one.token), one.probability) for one in found]
+    others = min(now.top_k or len(explorer.lm.tokenizer), len(explorer.lm.tokenizer)) - len(found)
+    if others:
+        rest = max(0.0, 1 - sum(one.probability for one in found))
+        rows.append(screen.Row(f"{others:,} others", rest, "dim"))
+    screen.show(screen.bars(rows))
+    screen.show()
+    top_k = f"top-k {now.top_k:,}" if now.top_k else "the whole vocabulary"
+    count = f"{len(now.ids):,} of {explorer.context:,} tokens"
+    full = ": the text is full" if len(now.ids) == explorer.context else ""
+    screen.show(f"temperature {now.temperature:g} · {top_k} · {count}{full}", style="dim")
+    if explorer.message:
+        screen.show(explorer.message, style="yellow")
+    screen.show(HELP, style="dim")
+
+
+def run_json(explorer: Explorer) -> None:
+    """The same without a screen: a JSON line for the beginning, and one for each line read."""
+    while not explorer.done:
+        now = explorer.now
+        screen.show_json(
+            {
+                "text": explorer.text,
+                "ids": list(now.ids),
+                "temperature": now.temperature,
+                "top_k": now.top_k,
+                "message": explorer.message,
+                "predictions": [
+                    {"id": one.id, "text": explorer.lm.tokenizer.decode([one.id]), "probability": one.probability}
+                    for one in explorer.candidates()
+                ],
+            }
+        )
+        line = screen.ask("> ")
+        if line is None:
+            return
+        explorer.take(line)

@@ -1,0 +1,143 @@
+"""What the verbs share on their command lines: the model, where a text comes from, JSON. Imports no torch by itself."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import cutaway
+from cutaway.cli import screen
+from cutaway.config import SIZES, Config
+from cutaway.errors import CutawayError, nearest
+
+if TYPE_CHECKING:
+    from cutaway.language_model import LanguageModel
+    from cutaway.tokenizer import Tokenizer
+
+CHOOSING = "How each token is chosen"
+
+
+def option(*names: str, value: str = "", help: str, panel: str | None = None) -> Any:  # noqa: A002
+    """An option; `value` names what it takes, and a flag takes nothing."""
+    return typer.Option(*names, metavar=value, help=help, rich_help_panel=panel)
+
+
+Model = Annotated[
+    str, option("--model", "-m", value="MODEL", help="builtin, a folder with a checkpoint, or a name on the hub.")
+]
+AsJson = Annotated[bool, option("--json", help="Print JSON and nothing else.")]
+Device = Annotated[
+    str | None, option("--device", value="DEVICE", help="cpu, cuda or mps. [dim]\\[default: the fastest][/]")
+]
+Dtype = Annotated[
+    str | None, option("--dtype", value="TYPE", help="float32, bfloat16 or float16. [dim]\\[default: float32][/]")
+]
+File = Annotated[Path | None, option("--file", "-f", value="FILE", help="Read the text from this file.")]
+Special = Annotated[bool, option("--special", help="Read <|endoftext|> in the text as the end token, not as text.")]
+Temperature = Annotated[
+    float, option("--temperature", "-t", value="N", panel=CHOOSING, help="Below 1 surer, above 1 wilder.")
+]
+TopK = Annotated[int, option("--top-k", "-k", value="N", panel=CHOOSING, help="Among the N likeliest; 0: among all.")]
+Seed = Annotated[int | None, option("--seed", "-s", value="N", panel=CHOOSING, help="The same seed, the same choices.")]
+
+
+def load(model: str, device: str | None, dtype: str | None) -> LanguageModel:
+    """The model by name, with a sign of life while it wakes up."""
+    locate(model)
+    with screen.working(f"waking {model}"):
+        if device is not None:
+            _check_device(device)
+        return cutaway.load(model, device=device, dtype=dtype)
+
+
+def _check_device(device: str) -> None:
+    """Refuse a device that is none, or that this machine has not, in words of ours and not of torch's."""
+    import torch
+
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError):
+        raise CutawayError(
+            f"This machine has no device {device!r} to compute on. Try cpu, or leave --device out."
+        ) from None
+
+
+def load_tokenizer(model: str) -> Tokenizer:
+    """Only a model's tokenizer. The vocabulary of OpenAI's four sizes ships with the package."""
+    from cutaway.tokenizer import Tokenizer
+
+    if model in SIZES and not Path(model).is_dir():
+        return Tokenizer.load("gpt2")
+    return Tokenizer.load(locate(model))
+
+
+def locate(model: str) -> Path:
+    """The folder a model's name stands for, found without torch; from the hub, if need be, with a progress bar."""
+    if model == "builtin":
+        return Path(cutaway.__file__).parent / "data" / "builtin"
+    if Path(model).is_dir():
+        return Path(model)
+    if not Path(model).exists() and re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)?", model):
+        return _from_hub(model)
+    from cutaway.language_model import locate
+
+    return locate(model)  # which says what is wrong with the name
+
+
+def _from_hub(model: str) -> Path:
+    from cutaway.checkpoint import hub
+    from cutaway.cli import progress
+
+    try:
+        with progress.files() as report:
+            return hub.find(model) or hub.pull(model, progress=report)
+    except CutawayError as error:
+        raise CutawayError(f"{error}{nearest(model, ['builtin'])} The model that ships is called builtin.") from None
+
+
+def read_config(model: str) -> Config:
+    """Only a model's shape. Those of OpenAI's four sizes are known without their files."""
+    if model in SIZES and not Path(model).is_dir():
+        return SIZES[model]
+    from cutaway import checkpoint
+
+    return checkpoint.read_config(locate(model))
+
+
+def read_bytes(text: str | None, file: Path | None) -> tuple[bytes, str]:
+    """The text to work on and where it came from: the argument, the file, or standard input when it is piped."""
+    if text is not None and file is not None:
+        raise CutawayError("Give the text itself or --file, not both.")
+    if text is not None:
+        return os.fsencode(text), "The text"
+    if file is not None:
+        try:
+            return file.read_bytes(), str(file)
+        except OSError as error:
+            raise CutawayError(f"{file} cannot be read: {error.strerror}.") from None
+    if sys.stdin is None or sys.stdin.isatty():
+        return b"", "The text"
+    return sys.stdin.buffer.read(), "Standard input"
+
+
+def read_text(text: str | None, file: Path | None) -> str:
+    """Like `read_bytes`, as text. One line end at the end of a file or pipe belongs to the file, not to the text."""
+    data, source = read_bytes(text, file)
+    if text is None:
+        data = data[:-2] if data.endswith(b"\r\n") else data.removesuffix(b"\n")
+    return decode(data, source)
+
+
+def decode(data: bytes, source: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise CutawayError(
+            f"{source} is not UTF-8: byte {data[error.start]:#04x} at position {error.start:,} begins no character. "
+            "Save it as UTF-8, or look at it with `cutaway tokens`, which reads any bytes."
+        ) from None

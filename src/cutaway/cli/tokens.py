@@ -1,0 +1,68 @@
+"""`cutaway tokens`: how a text is cut. Needs only a vocabulary: neither weights nor torch."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.cells import cell_len, set_cell_size
+
+from cutaway.cli import options, screen
+
+
+def tokens(
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The text to cut.")] = None,
+    file: options.File = None,
+    special: options.Special = False,
+    model: options.Model = "gpt2",
+    as_json: options.AsJson = False,
+) -> None:
+    """Show how a text is cut into tokens.
+
+    The text is the argument, a file, or standard input when it is piped; any bytes will do, UTF-8 or not.
+
+    Example: cutaway tokens "A robot must obey"
+    """
+    data, _ = options.read_bytes(text, file)
+    tokenizer = options.load_tokenizer(model)
+    ids = tokenizer.encode(data, special=special)
+    pieces = [tokenizer.token_bytes(token) for token in ids]
+    characters = len(data.decode(errors="replace"))
+    if as_json:
+        screen.show_json(
+            {
+                "model": model,
+                "text": _text(data),
+                "tokens": [
+                    {"position": position, "id": token, "text": _text(piece), "bytes": piece.hex(" ")}
+                    for position, (token, piece) in enumerate(zip(ids, pieces, strict=True))
+                ],
+                "count": {"tokens": len(ids), "characters": characters, "bytes": len(data)},
+            }
+        )
+        return
+    if ids:
+        screen.show(screen.chips(pieces))
+        screen.show()
+        _table(ids, pieces)
+        screen.show()
+    counts = ((len(ids), "token"), (characters, "character"), (len(data), "byte"))
+    screen.show(", ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in counts), style="dim")
+
+
+def _table(ids: list[int], pieces: list[bytes]) -> None:
+    """Line by line, so that a text of any length begins to show at once."""
+    shown = [screen.visible(piece) for piece in pieces]
+    widest = min(max(cell_len(text) for text in shown), 32)
+    screen.show(f"{'position':>8}  {'id':>7}  {'text':<{widest}}  bytes", style="dim")
+    for position, (token, text, piece) in enumerate(zip(ids, shown, pieces, strict=True)):
+        label = text if cell_len(text) > widest else set_cell_size(text, widest)
+        screen.show(f"{position:>8}  {token:>7}  {label}  {piece.hex(' ')}")
+
+
+def _text(data: bytes) -> str | None:
+    """The text these bytes are, or None when they are only part of a character."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None

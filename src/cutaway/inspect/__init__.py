@@ -1,0 +1,1 @@
+"""Views of the machine as data: each is a pure function to a small typed result that turns into JSON."""

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+
+
+def test_a_text_is_shown_cut_with_ids_and_bytes(cutaway):
+    ran = cutaway("tokens", "A robot must obey")
+    assert (ran.code, ran.err) == (0, "")
+    assert "A│·robot│·must│·obey\n" in ran.out
+    assert "       1     9379  ·robot" in ran.out and "20 72 6f 62 6f 74" in ran.out
+    assert ran.out.endswith("4 tokens, 17 characters, 17 bytes\n")
+
+
+def test_json_has_every_token_with_its_place_id_text_and_bytes(cutaway):
+    found = cutaway("tokens", "é 日", "--json").json
+    assert found["text"] == "é 日"
+    assert found["count"] == {"tokens": 4, "characters": 3, "bytes": 6}
+    assert found["tokens"][0] == {"position": 0, "id": 2634, "text": "é", "bytes": "c3 a9"}
+    assert found["tokens"][1] == {"position": 1, "id": 10545, "text": None, "bytes": "20 e6"}
+    assert b"".join(bytes.fromhex(token["bytes"]) for token in found["tokens"]) == "é 日".encode()
+
+
+def test_bytes_that_are_not_utf8_are_read_as_bytes(cutaway, tmp_path):
+    (tmp_path / "bytes").write_bytes(b"ab\xff\xfe\n")
+    for ran in (
+        cutaway("tokens", "--json", "--file", tmp_path / "bytes"),
+        cutaway("tokens", "--json", stdin=b"ab\xff\xfe\n"),
+    ):
+        assert ran.json["text"] is None
+        assert b"".join(bytes.fromhex(token["bytes"]) for token in ran.json["tokens"]) == b"ab\xff\xfe\n"
+        assert ran.json["count"]["bytes"] == 5
+    assert "‹ff›│‹fe›│⏎" in cutaway("tokens", "--file", tmp_path / "bytes").out
+
+
+def test_an_argument_that_is_not_utf8_is_read_as_bytes(cutaway):
+    found = cutaway("tokens", "caf\udce9", "--json").json  # how Python hands over the byte e9
+    assert found["tokens"][-1]["bytes"] == "e9"
+
+
+def test_a_pipe_keeps_its_last_line_end(cutaway):
+    assert cutaway("tokens", "--json", stdin=b"hi\n").json["text"] == "hi\n"
+
+
+def test_the_name_of_the_end_token_is_text_unless_special_is_asked_for(cutaway):
+    assert len(cutaway("tokens", "<|endoftext|>", "--json").json["tokens"]) > 1
+    assert [token["id"] for token in cutaway("tokens", "<|endoftext|>", "--special", "--json").json["tokens"]] == [
+        50256
+    ]
+
+
+@pytest.mark.parametrize("line", [["tokens", ""], ["tokens"]])
+def test_an_empty_text_has_no_tokens(cutaway, line):
+    ran = cutaway(*line)
+    assert (ran.code, ran.out) == (0, "0 tokens, 0 characters, 0 bytes\n")
+
+
+def test_another_vocabulary_cuts_otherwise(cutaway, folder):
+    ours = cutaway("tokens", "Once upon a time", "--model", folder, "--json").json
+    assert ours["tokens"] != cutaway("tokens", "Once upon a time", "--json").json["tokens"]
+    assert all(token["id"] < 320 for token in ours["tokens"])
+
+
+def test_a_text_and_a_file_at_once_are_refused(cutaway, tmp_path):
+    ran = cutaway("tokens", "text", "--file", tmp_path / "x")
+    assert ran.code == 2 and "not both" in ran.err
+
+
+def test_a_file_that_is_not_there_is_named(cutaway, tmp_path):
+    ran = cutaway("tokens", "--file", tmp_path / "missing.txt")
+    assert ran.code == 2 and "missing.txt" in ran.err and "No such file" in ran.err
+
+
+def test_an_unknown_model_is_refused_and_the_one_that_ships_named(cutaway):
+    ran = cutaway("tokens", "x", "--model", "gtp2")
+    assert ran.code == 2 and "gtp2" in ran.err and "builtin" in ran.err
