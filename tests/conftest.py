@@ -47,7 +47,7 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def twin():
-    """A function: our model -> transformers' GPT-2 on the very same weights (views of them, so that XL fits as well)."""
+    """A function: our model -> transformers' GPT-2 on the very same weights (views of them, so that XL fits)."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     spelling = (

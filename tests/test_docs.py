@@ -29,7 +29,11 @@ def test_every_python_block_runs_as_it_stands(page, tmp_path):
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks(page, "python")), encoding="utf8")
     done = subprocess.run(
-        [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "CUTAWAY_OFFLINE": "1"}
+        [sys.executable, script],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "CUTAWAY_OFFLINE": "1"},
     )
     assert done.returncode == 0, done.stderr[-3000:]
 

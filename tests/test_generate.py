@@ -81,10 +81,14 @@ def test_several_samples_differ_and_the_first_is_the_single_one(tiny_lm):
 
 def test_samples_of_several_prompts_come_prompt_by_prompt(tiny_lm):
     results = tiny_lm.generate(["Once", "x"], seed=1, samples=2, max_tokens=6)
-    assert [one.prompt_ids for one in results] == [tiny_lm.tokenizer.encode(text) for text in ("Once", "Once", "x", "x")]
+    assert [one.prompt_ids for one in results] == [
+        tiny_lm.tokenizer.encode(text) for text in ("Once", "Once", "x", "x")
+    ]
 
 
-@pytest.mark.parametrize("settings", [{"seed": 3}, {"top_k": 1}, {"seed": 4, "stop": (" ", "e")}, {"seed": 9, "stop": "the"}])
+@pytest.mark.parametrize(
+    "settings", [{"seed": 3}, {"top_k": 1}, {"seed": 4, "stop": (" ", "e")}, {"seed": 9, "stop": "the"}]
+)
 def test_streamed_text_equals_the_whole(tiny_lm, settings):
     for prompt in PROMPTS:
         stream = tiny_lm.stream(prompt, max_tokens=25, **settings)
@@ -96,7 +100,7 @@ def test_streamed_text_equals_the_whole(tiny_lm, settings):
 
 
 def test_text_is_the_decoded_ids_also_when_they_end_in_half_a_character(tiny_lm):
-    forced = {id: -math.inf for id in range(320)}
+    forced = dict.fromkeys(range(320), -math.inf)
     forced[tiny_lm.tokenizer.encode("é")[0]] = 0.0  # only the first byte of é may be written
     result = tiny_lm.generate("x", max_tokens=3, logit_bias=forced)
     assert result.text == tiny_lm.tokenizer.decode(result.ids)

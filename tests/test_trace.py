@@ -59,7 +59,9 @@ def test_keep_chooses_by_pattern(tiny):
 
 def test_a_replaced_value_changes_what_comes_after_it_and_nothing_before(tiny):
     plain = traced(tiny)
-    t = traced(tiny, replace={"blocks.1.attention.heads": lambda heads: heads * torch.tensor([1.0, 0, 1, 1])[:, None, None]})
+    t = traced(
+        tiny, replace={"blocks.1.attention.heads": lambda heads: heads * torch.tensor([1.0, 0, 1, 1])[:, None, None]}
+    )
     assert t["blocks.1.attention.heads"][:, 1].abs().max() == 0
     order = names(tiny.config)
     at = order.index("blocks.1.attention.heads")

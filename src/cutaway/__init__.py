@@ -1,8 +1,8 @@
 """Cutaway: GPT-2 with the casing off.
 
-    import cutaway
-    lm = cutaway.load()                      # the built-in model; or a folder, or a name on the hub
-    print(lm.generate("Once upon a time").text)
+import cutaway
+lm = cutaway.load()                      # the built-in model; or a folder, or a name on the hub
+print(lm.generate("Once upon a time").text)
 """
 
 from __future__ import annotations

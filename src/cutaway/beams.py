@@ -1,8 +1,9 @@
 """Beam search: keep the few likeliest texts so far, extend each by every token, and keep the few likeliest again.
 
-The rules are those of transformers' `generate(num_beams=...)`: a text's score is its log-probability over its length to the
-power of the length penalty; twice as many candidates as beams are looked at, so that enough unended ones remain; the search
-stops when as many texts have ended as there are beams and no open one can be expected to overtake the worst of them.
+The rules are those of transformers' `generate(num_beams=...)`: a text's score is its log-probability over its length to
+the power of the length penalty; twice as many candidates as beams are looked at, so that enough unended ones remain;
+the search stops when as many texts have ended as there are beams and no open one can be expected to overtake the worst
+of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What each layer keeps between steps: the keys and values of the tokens already read, so that none is computed twice."""
+"""What each layer keeps between steps: the keys and values of the tokens read, so that none is computed twice."""
 
 from __future__ import annotations
 

@@ -59,9 +59,16 @@ class Settings(Sampling):
         require("seed", self.seed, self.seed is None or self.seed >= 0, "0 or more")
         require("overflow rule", self.overflow, self.overflow in ("stop", "slide"), "'stop' or 'slide'")
         require("stop string", repr(""), "" not in self.stop, "at least one character")
-        require("number of best", self.best, self.best is None or 1 <= self.best <= (self.beams or 0), "between 1 and the number of beams")
+        require(
+            "number of best",
+            self.best,
+            self.best is None or 1 <= self.best <= (self.beams or 0),
+            "between 1 and the number of beams",
+        )
         if self.beams and (self.samples or self.overflow == "slide"):
-            raise CutawayError("Beam search gives the best of one search: it takes neither samples nor a sliding window.")
+            raise CutawayError(
+                "Beam search gives the best of one search: it takes neither samples nor a sliding window."
+            )
 
 
 @dataclass(frozen=True)
@@ -157,7 +164,7 @@ def begun(text: str, stop: str) -> int:
 
 
 def drafts(prompts: list[list[int]], model: GPT, tokenizer: Tokenizer, how: Settings) -> list[Draft]:
-    """One draft for each prompt and sample, prompt by prompt. An empty prompt begins at the end token, as training texts did."""
+    """One draft for each prompt and sample, prompt by prompt. An empty prompt begins at the end token, as texts do."""
     context, end = model.config.context, model.config.end
     seed = how.seed if how.seed is not None else secrets.randbits(32)
     for prompt in prompts:

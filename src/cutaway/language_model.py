@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from cutaway import beams, checkpoint
-from cutaway.checkpoint import hub
+from cutaway.checkpoint.locate import locate
 from cutaway.config import Config
 from cutaway.errors import CutawayError, nearest
 from cutaway.generate import Result, Settings, TextStream, generate
@@ -19,7 +19,6 @@ from cutaway.model import GPT
 from cutaway.tokenizer import Tokenizer
 from cutaway.trace import Replacement, Trace
 
-BUILTIN = Path(__file__).parent / "data" / "builtin"
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 Prompt = str | Sequence[int]
@@ -40,7 +39,7 @@ class LanguageModel:
     def __init__(self, model: GPT, tokenizer: Tokenizer, name: str = "model"):
         if len(tokenizer) > model.config.vocabulary:
             raise CutawayError(
-                f"The tokenizer of {name} has {len(tokenizer):,} entries and the model only {model.config.vocabulary:,}: "
+                f"The tokenizer of {name} has {len(tokenizer):,} entries, the model only {model.config.vocabulary:,}: "
                 "they do not belong together."
             )
         self.model, self.tokenizer, self.name = model.eval(), tokenizer, name
@@ -62,7 +61,9 @@ class LanguageModel:
             if isinstance(token, bool) or not isinstance(token, int):
                 raise CutawayError(f"A prompt is a text or a list of token ids, and {token!r} is no token id.")
             if not 0 <= token < self.config.vocabulary:
-                raise CutawayError(f"There is no token {token:,}: the vocabulary has {self.config.vocabulary:,} entries.")
+                raise CutawayError(
+                    f"There is no token {token:,}: the vocabulary has {self.config.vocabulary:,} entries."
+                )
         return ids
 
     @torch.inference_mode()
@@ -96,8 +97,8 @@ class LanguageModel:
     def generate(self, prompt: Prompt | Sequence[Prompt] = "", **settings: Any) -> Result | list[Result]:
         """Continue a prompt; an empty one lets the model ramble. See `Settings` for what can be set.
 
-        One prompt gives one result. A list of prompts gives a list; so does asking for several `samples` or the n `best`
-        of a beam search.
+        One prompt gives one result. A list of prompts gives a list; so does asking for several `samples`, or for the n
+        `best` of a beam search.
         """
         how = self.settings(settings)
         many = isinstance(prompt, Sequence) and not isinstance(prompt, str) and any(
@@ -149,23 +150,22 @@ def load(
     name: str | Path = "builtin", device: str | torch.device | None = None, dtype: str | torch.dtype | None = None
 ) -> LanguageModel:
     """A model by name: "builtin", a folder with a checkpoint, or a model on the hub (fetched once, then offline)."""
-    device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     if isinstance(dtype, str):
         if dtype not in DTYPES:
             raise CutawayError(f"Unknown number type {dtype!r}. Known: {', '.join(DTYPES)}.")
         dtype = DTYPES[dtype]
     folder = locate(name)
-    return LanguageModel(checkpoint.read(folder, device, dtype), Tokenizer.load(folder), str(name))
+    return LanguageModel(checkpoint.read(folder, find_device(device), dtype), Tokenizer.load(folder), str(name))
 
 
-def locate(name: str | Path) -> Path:
-    """The folder that a model's name stands for; a hub name that is not on this machine is fetched."""
-    if str(name) == "builtin":
-        return BUILTIN
-    if Path(name).is_dir():
-        return Path(name)
-    if Path(name).exists():
-        raise CutawayError(f"{name} is a file. A model is a folder with config.json and weights in it.")
-    if str(name).startswith((".", "/", "~")) or str(name).count("/") > 1:
-        raise CutawayError(f"There is no folder {name}. Give a folder with a checkpoint, 'builtin', or a name like 'gpt2'.")
-    return hub.find(str(name)) or hub.pull(str(name))
+def find_device(device: str | torch.device | None) -> torch.device:
+    """The device asked for, or the fastest there is; refused in plain words if this machine has no such thing."""
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError):
+        raise CutawayError(
+            f"This machine has no device {str(device)!r} to compute on. Try cpu, or name none."
+        ) from None
+    return torch.device(device)

@@ -5,8 +5,8 @@
     -> final layer norm
     -> times the token embedding: one score for each entry of the vocabulary
 
-Every step has a name. `trace` (see trace.py) is told each value under its name and may keep or replace it; without one the
-same code runs the fused attention kernel and nothing is kept.
+Every step has a name. `trace` (see trace.py) is told each value under its name and may keep or replace it; without one
+the same code runs the fused attention kernel and nothing is kept.
 """
 
 from __future__ import annotations
@@ -80,7 +80,13 @@ class Attention(nn.Module):
         if mask is None and not alone and queries.shape[2] != keys.shape[2]:
             mask = may_look(queries.shape[2], keys.shape[2], None, queries.device)
         return F.scaled_dot_product_attention(
-            queries, keys, values, attn_mask=mask, dropout_p=dropout, is_causal=mask is None and not alone, scale=self.scale
+            queries,
+            keys,
+            values,
+            attn_mask=mask,
+            dropout_p=dropout,
+            is_causal=mask is None and not alone,
+            scale=self.scale,
         )
 
 
@@ -153,8 +159,9 @@ class GPT(nn.Module):
     ) -> Tensor:
         """Carry the tokens up the stack: ids [batch, query] -> vectors after the final norm [batch, query, width].
 
-        With a cache the ids are the new tokens only. `padding` [batch] says how many columns on the left of each row are
-        no tokens at all (the cache remembers it): they are never looked at, and positions count from the first real one.
+        With a cache the ids are the new tokens only. `padding` [batch] says how many columns on the left of each row
+        are no tokens at all (the cache remembers it): they are never looked at, and positions count from the first
+        real one.
         """
         watch: Watch = UNWATCHED if trace is None else trace
         past = 0 if cache is None else cache.length
@@ -208,7 +215,7 @@ class GPT(nn.Module):
 
 
 def may_look(queries: int, keys: int, padding: Tensor | None, device: torch.device) -> Tensor:
-    """True where a query (row) may look at a key (column): not at the future, and not at padding. [batch or 1, 1, query, key]"""
+    """True where a query (row) may look at a key (column): not the future, not padding. [batch or 1, 1, query, key]"""
     key = torch.arange(keys, device=device)
     mask = (key[None, :] <= torch.arange(keys - queries, keys, device=device)[:, None])[None, None]
     if padding is None:

@@ -1,6 +1,6 @@
 """From logits to the next token: pure functions, each a step, and the order they are taken in.
 
-    logits -> bias -> penalties for what was already said -> temperature -> top-k -> top-p -> min-p -> probabilities -> a choice
+    logits -> bias -> penalties for what was said -> temperature -> top-k -> top-p -> min-p -> probabilities -> a choice
 
 The steps mean what they mean in Hugging Face's transformers; a test compares them one by one.
 """
@@ -22,7 +22,7 @@ NEVER = float("-inf")
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the next token is chosen. The defaults are the article's: the forty likeliest, as likely as the model says."""
+    """How the next token is chosen. The defaults are the article's: among the forty likeliest, as the model says."""
 
     temperature: float = 1.0
     """Below 1 the likely becomes likelier; above 1 the list flattens. For the likeliest token always: top_k=1."""
@@ -43,9 +43,13 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if self.temperature == 0:
-            raise CutawayError("A temperature of 0 divides by zero. For the likeliest token every time, use top-k 1 (--greedy).")
+            raise CutawayError(
+                "A temperature of 0 divides by zero. For the likeliest token every time, use top-k 1 (--greedy)."
+            )
         require("temperature", self.temperature, self.temperature > 0 and math.isfinite(self.temperature), "above 0")
-        require("top-k", self.top_k, self.top_k is None or self.top_k >= 1, "1 or more, or none for the whole vocabulary")
+        require(
+            "top-k", self.top_k, self.top_k is None or self.top_k >= 1, "1 or more, or none for the whole vocabulary"
+        )
         require("top-p", self.top_p, self.top_p is None or 0 < self.top_p <= 1, "above 0 and at most 1")
         require("min-p", self.min_p, self.min_p is None or 0 <= self.min_p <= 1, "between 0 and 1")
         penalty = self.repetition_penalty
@@ -67,7 +71,7 @@ def require(name: str, value: object, holds: bool, rule: str) -> None:
 
 
 def adjust(logits: Tensor, how: Sampling, prompts: Sequence[list[int]], written: Sequence[list[int]]) -> Tensor:
-    """The steps that look at ids: bias, then penalties for what stands in the prompt and what has been written. [row, vocabulary]"""
+    """The steps that look at ids: bias, then penalties for what stands in the prompt and the text. [row, vocabulary]"""
     if how.logit_bias:
         ids = torch.tensor(list(how.logit_bias), device=logits.device)
         if not 0 <= int(ids.min()) <= int(ids.max()) < logits.shape[-1]:

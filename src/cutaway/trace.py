@@ -75,8 +75,8 @@ class _Scoped:
 class Trace:
     """The intermediates of one forward pass, by name; `trace["blocks.5.attention.weights"]` is one of them.
 
-    `keep` is one pattern or several (`*` stands for anything: `"blocks.*.attention.weights"`); `replace` maps patterns to
-    a tensor, or to a function from the value to the one that takes its place.
+    `keep` is one pattern or several (`*` stands for anything: `"blocks.*.attention.weights"`); `replace` maps patterns
+    to a tensor, or to a function from the value to the one that takes its place.
     """
 
     watching = True

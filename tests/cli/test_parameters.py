@@ -2,14 +2,14 @@ from __future__ import annotations
 
 
 def test_the_count_of_gpt2_is_shown_matrix_by_matrix_without_its_weights(cutaway):
-    ran = cutaway("parameters")
+    ran = cutaway("parameters", "--model", "gpt2")
     assert (ran.code, ran.err) == (0, "")
     for number in ("124,439,808", "38,597,376", "7,087,872", "85,054,464", "768 × 2304", "× 12 blocks"):
         assert number in ran.out
 
 
 def test_it_tells_why_the_paper_said_117_million(cutaway):
-    words = " ".join(cutaway("parameters").out.split())
+    words = " ".join(cutaway("parameters", "--model", "gpt2").out.split())
     assert "117M" in words and "40,478" in words and "116,929,536" in words
 
 
@@ -30,7 +30,7 @@ def test_a_folder_is_counted_from_its_configuration_alone(cutaway, folder, tmp_p
 
 
 def test_json_has_every_matrix_of_every_block(cutaway):
-    found = cutaway("parameters", "--json").json
+    found = cutaway("parameters", "--model", "gpt2", "--json").json
     assert len(found["matrices"]) == 148
     assert found["matrices"][4] == {
         "name": "blocks.0.attention.queries_keys_values.weight", "stored": "h.0.attn.c_attn.weight",

@@ -10,7 +10,7 @@ from cutaway.model import GPT
 
 
 def cheap_weights(model: GPT) -> GPT:
-    """Random weights for very large models, quickly: a million random numbers, cut to each shape's spread and repeated."""
+    """Random weights for very large models, quickly: a million random numbers, repeated to fill each shape."""
     bag = torch.randn(1_000_003, generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
         for place, (name, parameter) in enumerate(model.named_parameters()):
@@ -41,7 +41,11 @@ def same_logits_and_gradients(config: Config, twin) -> None:
     seen = 0
     for name, parameter in ours.named_parameters():
         there = gradients[theirs.name_there(name)].grad
-        there = there.T if there.shape != parameter.shape or ".c_" in theirs.name_there(name) and there.ndim == 2 else there
+        there = (
+            there.T
+            if there.shape != parameter.shape or (".c_" in theirs.name_there(name) and there.ndim == 2)
+            else there
+        )
         assert (parameter.grad - there).abs().max() < 1e-4, name
         seen += int(parameter.grad.abs().max() > 0)
         parameter.grad = None

@@ -25,10 +25,10 @@ def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dt
 
 def read_config(folder: Path) -> Config:
     """The shape of the model in a folder, without its weights."""
-    from cutaway.checkpoint import huggingface, openai
+    from cutaway.checkpoint import shape
 
     folder = Path(folder)
-    return (huggingface if _is_huggingface(folder) else openai).read_config(folder)
+    return (shape.read_huggingface if _is_huggingface(folder) else shape.read_openai)(folder)
 
 
 def write(

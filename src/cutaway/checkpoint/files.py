@@ -11,17 +11,18 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from cutaway.errors import CutawayError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 JSON_BYTES = 100_000_000
 POINTER = b"version https://git-lfs.github.com/spec/"
 
 
-class Lazy(Mapping[str, Tensor]):
+class Lazy(Mapping[str, "Tensor"]):
     """Tensors by name, each read when it is asked for: none stays in memory beside the model being built."""
 
     def __init__(self, readers: Mapping[str, Callable[[], Tensor]]):

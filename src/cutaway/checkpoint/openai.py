@@ -11,28 +11,13 @@ import torch
 from torch import Tensor
 
 from cutaway.checkpoint import names, tensorflow_file
-from cutaway.checkpoint.files import Lazy, check, read_json
-from cutaway.config import Config
+from cutaway.checkpoint.files import Lazy, check
+from cutaway.checkpoint.shape import HPARAMS, read_openai
 from cutaway.errors import CutawayError
 from cutaway.model import GPT
 
-CONFIG = "hparams.json"
-FIELDS = {"n_vocab": "vocabulary", "n_ctx": "context", "n_embd": "width", "n_head": "heads", "n_layer": "layers"}
 LEAVES = {"w": "weight", "g": "weight", "b": "bias"}
 NAME = re.compile(r"model/(?:h(\d+)/)?((?:[a-z]\w*/)*[a-z]\w*)/([wgb])")
-
-
-def read_config(folder: Path) -> Config:
-    """The shape in `hparams.json`."""
-    path = folder / CONFIG
-    given = read_json(path)
-    for field in FIELDS:
-        if type(given.get(field)) is not int:
-            raise CutawayError(f"{path} should give {field} as a whole number, and gives {given.get(field)!r}.")
-    try:
-        return Config(**{ours: given[field] for field, ours in FIELDS.items()})
-    except CutawayError as error:
-        raise CutawayError(f"{path}: {error}") from None
 
 
 def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> GPT:
@@ -41,7 +26,7 @@ def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dt
     stored = tensorflow_file.read(prefix)
     readers: dict[str, Callable[[], Tensor]] = {name: partial(_matrix, stored, name) for name in stored}
     renamed = Lazy({rename(name): reader for name, reader in readers.items()})
-    return names.build(read_config(folder), renamed, str(prefix) + ".index", device, dtype)
+    return names.build(read_openai(folder), renamed, str(prefix) + ".index", device, dtype)
 
 
 def find(folder: Path) -> Path:
@@ -53,7 +38,7 @@ def find(folder: Path) -> Path:
             return folder / latest[1]
     indexes = sorted(folder.glob("*.index"))
     if not indexes:
-        raise CutawayError(f"{folder} has {CONFIG} but no weights: model.ckpt.index is missing.")
+        raise CutawayError(f"{folder} has {HPARAMS} but no weights: model.ckpt.index is missing.")
     if len(indexes) > 1:
         listed = ", ".join(path.name for path in indexes)
         raise CutawayError(f"{folder} holds several checkpoints ({listed}) and no file `checkpoint` that says which.")

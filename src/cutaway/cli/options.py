@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +12,7 @@ import typer
 import cutaway
 from cutaway.cli import screen
 from cutaway.config import SIZES, Config
-from cutaway.errors import CutawayError, nearest
+from cutaway.errors import CutawayError
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
@@ -48,23 +47,9 @@ Seed = Annotated[int | None, option("--seed", "-s", value="N", panel=CHOOSING, h
 
 def load(model: str, device: str | None, dtype: str | None) -> LanguageModel:
     """The model by name, with a sign of life while it wakes up."""
-    locate(model)
+    locate(model)  # with a bar, if it must be fetched
     with screen.working(f"waking {model}"):
-        if device is not None:
-            _check_device(device)
         return cutaway.load(model, device=device, dtype=dtype)
-
-
-def _check_device(device: str) -> None:
-    """Refuse a device that is none, or that this machine has not, in words of ours and not of torch's."""
-    import torch
-
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError):
-        raise CutawayError(
-            f"This machine has no device {device!r} to compute on. Try cpu, or leave --device out."
-        ) from None
 
 
 def load_tokenizer(model: str) -> Tokenizer:
@@ -77,27 +62,12 @@ def load_tokenizer(model: str) -> Tokenizer:
 
 
 def locate(model: str) -> Path:
-    """The folder a model's name stands for, found without torch; from the hub, if need be, with a progress bar."""
-    if model == "builtin":
-        return Path(cutaway.__file__).parent / "data" / "builtin"
-    if Path(model).is_dir():
-        return Path(model)
-    if not Path(model).exists() and re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)?", model):
-        return _from_hub(model)
-    from cutaway.language_model import locate
-
-    return locate(model)  # which says what is wrong with the name
-
-
-def _from_hub(model: str) -> Path:
-    from cutaway.checkpoint import hub
+    """The folder a model's name stands for; from the hub, if need be, with a progress bar."""
+    from cutaway.checkpoint.locate import locate as find
     from cutaway.cli import progress
 
-    try:
-        with progress.files() as report:
-            return hub.find(model) or hub.pull(model, progress=report)
-    except CutawayError as error:
-        raise CutawayError(f"{error}{nearest(model, ['builtin'])} The model that ships is called builtin.") from None
+    with progress.files() as report:
+        return find(model, report)
 
 
 def read_config(model: str) -> Config:

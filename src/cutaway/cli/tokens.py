@@ -14,7 +14,7 @@ def tokens(
     text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The text to cut.")] = None,
     file: options.File = None,
     special: options.Special = False,
-    model: options.Model = "gpt2",
+    model: options.Model = "builtin",
     as_json: options.AsJson = False,
 ) -> None:
     """Show how a text is cut into tokens.
