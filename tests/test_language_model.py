@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
 
@@ -80,11 +81,28 @@ def test_a_model_that_is_not_there_is_named(name, said):
 
 @pytest.mark.parametrize(
     ("prompt", "said"),
-    [([320], "no token 320"), ([-1], "no token -1"), ([1.5], "no token id"), ([True], "no token id")],
+    [
+        ([320], "no token 320"),
+        ([-1], "no token -1"),
+        ([1.5], "a list of token ids, not"),
+        ([None], "a list of token ids, not"),
+    ],
 )
 def test_ids_that_are_no_tokens_are_refused(tiny_lm, prompt, said):
     with pytest.raises(CutawayError, match=said):
         tiny_lm.logits(prompt)
+
+
+def test_ids_may_come_as_numpy_numbers_or_a_tensor(tiny_lm):
+    ids = tiny_lm.tokenizer.encode("A robot must")
+    assert torch.equal(tiny_lm.logits(np.array(ids)), tiny_lm.logits(ids))
+    assert torch.equal(tiny_lm.logits(torch.tensor(ids)), tiny_lm.logits(ids))
+    assert tiny_lm.generate(torch.tensor(ids), top_k=1, max_tokens=3).ids == tiny_lm.generate(ids, 3, top_k=1).ids
+
+
+def test_a_device_that_is_not_there_is_refused():
+    with pytest.raises(CutawayError, match="no device 'warp'"):
+        cutaway.load(device="warp")
 
 
 def test_an_unknown_number_type_is_refused():

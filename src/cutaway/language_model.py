@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,10 +57,12 @@ class LanguageModel:
         """The tokens of a text; ids are checked and taken as they are."""
         if isinstance(text, str):
             return self.tokenizer.encode(text)
-        ids = text.tolist() if isinstance(text, Tensor) else list(text)
+        given = text.tolist() if isinstance(text, Tensor) else list(text)
+        try:
+            ids = [operator.index(token) for token in given]  # numpy's whole numbers are as good as Python's
+        except TypeError:
+            raise CutawayError(f"A prompt is a text or a list of token ids, not {given!r:.80}.") from None
         for token in ids:
-            if isinstance(token, bool) or not isinstance(token, int):
-                raise CutawayError(f"A prompt is a text or a list of token ids, and {token!r} is no token id.")
             if not 0 <= token < self.config.vocabulary:
                 raise CutawayError(
                     f"There is no token {token:,}: the vocabulary has {self.config.vocabulary:,} entries."
@@ -88,19 +91,29 @@ class LanguageModel:
         ]
 
     @overload
-    def generate(self, prompt: Prompt = "", *, samples: None = None, best: None = None, **settings: Any) -> Result: ...
+    def generate(
+        self,
+        prompt: Prompt = "",
+        max_tokens: int | None = None,
+        *,
+        samples: None = None,
+        best: None = None,
+        **settings: Any,
+    ) -> Result: ...
     @overload
-    def generate(self, prompt: Sequence[Prompt], **settings: Any) -> list[Result]: ...
-    @overload
-    def generate(self, prompt: Prompt = "", **settings: Any) -> list[Result]: ...
+    def generate(
+        self, prompt: Prompt | Sequence[Prompt], max_tokens: int | None = None, **settings: Any
+    ) -> list[Result]: ...
 
-    def generate(self, prompt: Prompt | Sequence[Prompt] = "", **settings: Any) -> Result | list[Result]:
+    def generate(
+        self, prompt: Prompt | Sequence[Prompt] = "", max_tokens: int | None = None, **settings: Any
+    ) -> Result | list[Result]:
         """Continue a prompt; an empty one lets the model ramble. See `Settings` for what can be set.
 
         One prompt gives one result. A list of prompts gives a list; so does asking for several `samples`, or for the n
         `best` of a beam search.
         """
-        how = self.settings(settings)
+        how = self.settings(settings, max_tokens)
         many = isinstance(prompt, Sequence) and not isinstance(prompt, str) and any(
             isinstance(one, str | Sequence) for one in prompt
         )  # fmt: skip
@@ -111,9 +124,9 @@ class LanguageModel:
             results = generate(self.model, self.tokenizer, prompts, how)
         return results if many or how.samples or how.best else results[0]
 
-    def stream(self, prompt: Prompt = "", **settings: Any) -> TextStream:
+    def stream(self, prompt: Prompt = "", max_tokens: int | None = None, **settings: Any) -> TextStream:
         """Like `generate`, but gives the text piece by piece as it is written; `.result` holds the whole at the end."""
-        how = self.settings(settings)
+        how = self.settings(settings, max_tokens)
         if how.beams or how.samples:
             raise CutawayError("Only one text can be streamed: beams and samples are for generate().")
         return TextStream(self.model, self.tokenizer, self.ids(prompt), how)
@@ -138,12 +151,12 @@ class LanguageModel:
     def batch_of_one(self, text: Prompt) -> Tensor:
         return torch.tensor([self.ids(text) or [self.config.end]], device=self.device)  # [1, tokens]
 
-    def settings(self, given: dict[str, Any]) -> Settings:
+    def settings(self, given: dict[str, Any], max_tokens: int | None) -> Settings:
         known = list(Settings.__dataclass_fields__)
         for name in given:
             if name not in known:
                 raise CutawayError(f"There is no setting {name!r}.{nearest(name, known)}")
-        return Settings(**given)
+        return Settings(max_tokens=max_tokens, **given)
 
 
 def load(
