@@ -97,3 +97,11 @@ def test_an_unknown_model_leaves_nothing_behind(cutaway, tmp_path):
     ran = cutaway("convert", "/no/such/model", "--to", "onnx", "-o", tmp_path / "out.onnx")
     assert ran.code == 2 and "/no/such/model" in ran.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_model_may_be_named_with_the_option_as_everywhere_else(cutaway, folder, tmp_path):
+    ran = cutaway("convert", "--model", folder, "--to", "huggingface", "-o", tmp_path / "out", "--json")
+    assert ran.json["model"] == str(folder)
+    ran = cutaway("convert", "gpt2", "--model", folder, "--to", "huggingface", "-o", tmp_path / "out2")
+    assert ran.code == 2
+    assert "Two models were named" in ran.err

@@ -85,7 +85,7 @@ def test_a_verb_that_is_not_there_suggests_the_nearest(cutaway):
     [
         (["predict", "--modl", "x"], "--model"),
         (["generate", "--top-k", "many"], "--top-k"),
-        (["convert"], "MODEL"),
+        (["convert"], "--output"),
         (["parameters", "one", "two"], "one"),
     ],
 )

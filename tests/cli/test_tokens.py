@@ -74,3 +74,36 @@ def test_a_file_that_is_not_there_is_named(cutaway, tmp_path):
 def test_an_unknown_model_is_refused_and_the_one_that_ships_named(cutaway):
     ran = cutaway("tokens", "x", "--model", "gtp2")
     assert ran.code == 2 and "gtp2" in ran.err and "builtin" in ran.err
+
+
+def test_a_vocabulary_is_learned_from_files_and_written_as_a_folder(cutaway, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat. " * 50)
+    (tmp_path / "b.txt").write_text("the dog sat on the log. " * 50)
+    out = tmp_path / "mine"
+    ran = cutaway(
+        "tokens", "--train", tmp_path / "a.txt", "--train", tmp_path / "b.txt", "--size", 270, "-o", out, "--json"
+    )
+    assert ran.json["tokens"] <= 270
+    cut = cutaway("tokens", "the cat", "--model", out, "--json").json["tokens"]
+    assert cut[0]["text"] == "the"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (["--train", "a.txt"], "both --train FILE and --output FOLDER"),
+        (["-o", "mine"], "both --train FILE and --output FOLDER"),
+        (["text", "--train", "a.txt", "-o", "mine"], "leave the text away"),
+        (["--train", "missing.txt", "-o", "mine"], "missing.txt"),
+        (["--train", "a.txt", "-o", "full"], "full is already there"),
+    ],
+)
+def test_a_vocabulary_that_cannot_be_learned_is_refused(cutaway, tmp_path, monkeypatch, line, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("the cat sat on the mat. " * 50)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").touch()
+    ran = cutaway("tokens", *line)
+    assert ran.code == 2
+    assert said in ran.err
+    assert not (tmp_path / "mine").exists()

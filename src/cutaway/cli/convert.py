@@ -20,9 +20,10 @@ TYPES = ("float32", "bfloat16", "float16")
 
 
 def convert(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="builtin, a folder, or a name on the hub.")],
     output: Annotated[Path, option("--output", "-o", value="OUT", help="The folder (huggingface) or file to write.")],
     to: Annotated[str, option("--to", value="KIND", help=f"{', '.join(KINDS)}.")],
+    source: Annotated[str | None, typer.Argument(metavar="MODEL", help="The model; the same as --model.")] = None,
+    model: options.Model = "builtin",
     dtype: Annotated[
         str | None, option("--dtype", value="TYPE", help="huggingface: store as float32, bfloat16 or float16.")
     ] = None,
@@ -37,8 +38,10 @@ def convert(
 
     Example: cutaway convert gpt2 --to gguf-q8_0 -o gpt2.gguf
     """
+    if source is not None and model not in ("builtin", source):
+        raise CutawayError(f"Two models were named, {source} and {model}: one is converted at a time.")
     check(output, to, dtype, force)
-    lm = options.load(model, device="cpu", dtype=None)
+    lm = options.load(source or model, device="cpu", dtype=None)
     write(lm, output, to, dtype)
     size = sum(path.stat().st_size for path in ([output] if output.is_file() else output.iterdir()) if path.is_file())
     if as_json:

@@ -2,27 +2,48 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.cells import cell_len, set_cell_size
+from rich.text import Text
 
 from cutaway.cli import options, screen
+from cutaway.cli.options import option
+from cutaway.errors import CutawayError
+
+LEARNING = "Learn a vocabulary of your own"
 
 
 def tokens(
     text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The text to cut.")] = None,
     file: options.File = None,
     special: options.Special = False,
+    train: Annotated[
+        list[Path] | None,
+        option("--train", value="FILE", panel=LEARNING, help="Learn from this file, .gz, .xz, .bz2 too. Repeatable."),
+    ] = None,
+    size: Annotated[int, option("--size", value="N", panel=LEARNING, help="How many tokens it may have.")] = 4_096,
+    output: Annotated[
+        Path | None, option("--output", "-o", value="FOLDER", panel=LEARNING, help="Where it is written.")
+    ] = None,
     model: options.Model = "builtin",
     as_json: options.AsJson = False,
 ) -> None:
-    """Show how a text is cut into tokens.
+    """Show how a text is cut into tokens, or learn a vocabulary.
 
     The text is the argument, a file, or standard input when it is piped; any bytes will do, UTF-8 or not.
 
     Example: cutaway tokens "A robot must obey"
+
+    Example: cutaway tokens --train my.txt --size 4096 -o my-vocabulary
     """
+    if train or output:
+        if text is not None or file is not None:
+            raise CutawayError("A vocabulary is learned from --train FILE: leave the text away.")
+        learn(train or [], size, output, as_json)
+        return
     data, _ = options.read_bytes(text, file)
     tokenizer = options.load_tokenizer(model)
     ids = tokenizer.encode(data, special=special)
@@ -48,6 +69,25 @@ def tokens(
         screen.show()
     counts = ((len(ids), "token"), (characters, "character"), (len(data), "byte"))
     screen.show(", ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in counts), style="dim")
+
+
+def learn(files: list[Path], size: int, output: Path | None, as_json: bool) -> None:
+    """A new byte-level BPE from files of any size, written as a folder."""
+    from cutaway.cli import progress
+    from cutaway.tokenizer import Tokenizer
+
+    if not files or output is None:
+        raise CutawayError("To learn a vocabulary, give both --train FILE and --output FOLDER.")
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise CutawayError(f"{output} is already there. Choose another place.")
+    with progress.one(", ".join(path.name for path in files)) as report:
+        tokenizer = Tokenizer.train_files(files, size, progress=report)
+    tokenizer.save(output)
+    if as_json:
+        screen.show_json({"output": str(output), "tokens": len(tokenizer), "end": tokenizer.end})
+    else:
+        screen.show(Text(str(output)))
+        screen.aside(f"{len(tokenizer):,} tokens")
 
 
 def _table(ids: list[int], pieces: list[bytes]) -> None:
