@@ -1,0 +1,1 @@
+"""How good a model is: perplexity, LAMBADA, BLEU, ROUGE and accuracy, each number with how it was got."""

@@ -1,0 +1,87 @@
+"""Tasks: what turns a record into tokens and says which of them count. A model's task stands in its `task.json`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import types
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cutaway.errors import CutawayError, nearest
+from cutaway.tasks.classes import Choice, Classification, ClassTask, Entailment, Labelled, Similarity
+from cutaway.tasks.sequences import Language, Summary, Translation
+from cutaway.tasks.task import Example, LeftOut, Record, Task
+
+__all__ = [
+    "TASKS", "Choice", "ClassTask", "Classification", "Entailment", "Example", "Labelled", "Language", "LeftOut",
+    "Record", "Similarity", "Summary", "Task", "Translation", "load_task", "save_task", "task_from",
+]  # fmt: skip
+
+FILE = "task.json"
+TASKS: dict[str, type[Any]] = {
+    kind.name: kind for kind in (Language, Translation, Summary, Classification, Entailment, Similarity, Choice)
+}
+"""Every kind of task, by its name."""
+
+
+def task_from(settings: Mapping[str, Any]) -> Task:
+    """The task that settings like `{"name": "translation", "separator": "<|to-french|>"}` describe."""
+    name = settings.get("name")
+    if name not in TASKS:
+        known = ", ".join(TASKS)
+        raise CutawayError(f"There is no task {name!r}. Known: {known}.{nearest(str(name), TASKS)}")
+    kind = TASKS[name]
+    hints = typing.get_type_hints(kind)
+    known_settings = [field.name for field in dataclasses.fields(kind)]
+    given = {setting: value for setting, value in settings.items() if setting != "name"}
+    for setting, value in given.items():
+        if setting not in known_settings:
+            can = f"It has {', '.join(known_settings)}." if known_settings else "It has none."
+            raise CutawayError(f"The task {name} has no setting {setting!r}. {can}{nearest(setting, known_settings)}")
+        given[setting] = fitting(value, hints[setting], f"{name}: {setting}")
+    return kind(**given)
+
+
+def fitting(value: Any, kind: Any, what: str) -> Any:
+    """A setting's value as its kind (text, a whole number, a list of texts), refused if it is of another."""
+    kinds = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+    if typing.get_origin(kind) is tuple:
+        if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
+            return tuple(value)
+        raise CutawayError(f"{what} must be a list of texts, not {value!r}.")
+    if not isinstance(value, kinds) or isinstance(value, bool):
+        raise CutawayError(f"{what} must be {'text' if str in kinds else 'a whole number'}, not {value!r}.")
+    return value
+
+
+def save_task(task: Task, folder: str | Path) -> None:
+    """Write `task.json` into a model's folder."""
+    path = Path(folder) / FILE
+    beside = path.with_name(f".{FILE}.{os.getpid()}.partial")
+    try:
+        beside.write_text(json.dumps(task.settings(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise CutawayError(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def load_task(folder: str | Path) -> Task:
+    """The task of the model in a folder; a folder without `task.json` holds a language model."""
+    path = Path(folder) / FILE
+    if not path.exists():
+        return Language()
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CutawayError(f"{path} cannot be read: {error}.") from None
+    if not isinstance(settings, dict):
+        raise CutawayError(f"{path} should hold a JSON object {{...}}, and holds a {type(settings).__name__}.")
+    try:
+        return task_from(settings)
+    except CutawayError as error:
+        raise CutawayError(f"{path}: {error}") from None

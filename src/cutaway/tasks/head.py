@@ -1,0 +1,119 @@
+"""The classifier: GPT-2 with a linear layer on the last token's vector; transformers' GPT2ForSequenceClassification."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.nn.functional as F
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from cutaway.checkpoint import huggingface, names
+from cutaway.checkpoint.files import Lazy, replacing
+from cutaway.checkpoint.shape import CONFIG, read_huggingface
+from cutaway.errors import CutawayError
+from cutaway.model import GPT
+from cutaway.tasks import ClassTask, save_task
+
+if TYPE_CHECKING:
+    from cutaway.tokenizer import Tokenizer
+
+SCORE = "score.weight"
+
+
+class Classifier(nn.Module):
+    """A model with a head of scores in place of its output. It takes the model over: an untied output matrix goes."""
+
+    def __init__(self, gpt: GPT, outputs: int):
+        super().__init__()
+        gpt.config, gpt.output = gpt.config.but(tied=True), None
+        self.gpt = gpt
+        weight = gpt.token_embedding.weight
+        self.score = nn.Linear(gpt.config.width, outputs, bias=False, device=weight.device, dtype=weight.dtype)
+        if not weight.is_meta:
+            nn.init.normal_(self.score.weight, std=0.02)
+
+    def forward(self, ids: Tensor, last: Tensor) -> Tensor:
+        """Ids [row, token], padded on the right, and where each row's own tokens end [row] -> scores [row, output]."""
+        hidden = self.gpt.read(ids)  # [row, token, width]
+        return self.score(hidden[torch.arange(len(ids), device=ids.device), last])
+
+
+def by_record(scores: Tensor, task: ClassTask) -> Tensor:
+    """The scores of the rows [row, output], brought together for each record: [record, class].
+
+    Rows of one output are choices, side by side; rows of several are readings of the same record, and are added.
+    """
+    records = scores.unflatten(0, (-1, task.rows))  # [record, row of it, output]
+    return records[..., 0] if task.outputs == 1 else records.sum(dim=1)
+
+
+def label_loss(scores: Tensor, labels: Tensor, task: ClassTask) -> Tensor:
+    """Cross-entropy, the mean over records: scores [row, output], and the class of each row's record [row]."""
+    return F.cross_entropy(by_record(scores, task).float(), labels[:: task.rows])
+
+
+def write_classifier(
+    classifier: Classifier,
+    tokenizer: Tokenizer | None,
+    task: ClassTask,
+    folder: str | Path,
+    dtype: torch.dtype | None = None,
+) -> None:
+    """Write a folder that `read_classifier` and transformers both read; one that is there is replaced whole or not."""
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise CutawayError(f"{folder} is a file, and a model is written as a folder: choose another name.")
+    kind = dtype or classifier.score.weight.dtype
+    tensors = {name: tensor.to("cpu", kind).contiguous() for name, tensor in names.tensors(classifier.gpt)}
+    tensors[SCORE] = classifier.score.weight.detach().to("cpu", kind).contiguous()
+    for name, tensor in tensors.items():
+        if not names.finite(tensor):
+            raise CutawayError(f"{name} has NaN or infinite values. Nothing was written.")
+    size = sum(tensor.nbytes for tensor in tensors.values())
+    with replacing(folder, last=CONFIG, stale=huggingface.OURS, size=size) as new:
+        save_file(tensors, new / huggingface.WEIGHTS, metadata={"format": "pt"})
+        if tokenizer is not None:
+            tokenizer.save(new)
+        config = json.dumps(describe(classifier, task, kind), indent=2, ensure_ascii=False)
+        (new / CONFIG).write_text(config + "\n", encoding="utf-8")
+        save_task(task, new)
+
+
+def describe(classifier: Classifier, task: ClassTask, dtype: torch.dtype) -> dict[str, Any]:
+    """`config.json` for a classifier."""
+    config = classifier.gpt.config
+    labels = ["score"] if task.outputs == 1 else [task.class_name(number) for number in range(task.classes)]
+    return {
+        **huggingface.describe(config, dtype),
+        "architectures": ["GPT2ForSequenceClassification"],
+        "id2label": {str(number): label for number, label in enumerate(labels)},
+        "label2id": {label: number for number, label in enumerate(labels)},
+        "pad_token_id": config.end,  # never inside a row, so that transformers finds each row's last token
+    }
+
+
+def read_classifier(
+    folder: Path, device: torch.device | str | None = None, dtype: torch.dtype | None = None
+) -> Classifier:
+    """The classifier in a folder, ready to run."""
+    config = read_huggingface(folder).but(tied=True)
+    source = huggingface.find(folder)
+    tensors = huggingface.read_tensors(source)
+    if SCORE not in tensors:
+        raise CutawayError(f"{folder} holds a model that writes, not a classifier: it has no {SCORE}.")
+    body = Lazy({name: read for name, read in tensors.readers.items() if name not in (SCORE, "lm_head.weight")})
+    weight = tensors[SCORE]
+    if weight.ndim != 2 or weight.shape[1] != config.width:
+        raise CutawayError(f"{source}: {SCORE} has the shape {list(weight.shape)}, and the width is {config.width}.")
+    if not names.finite(weight):
+        raise CutawayError(
+            f"{source}: {SCORE} has NaN or infinite values: the file is damaged, or training went wrong."
+        )
+    classifier = Classifier(names.build(config, body, str(source), device, dtype), outputs=weight.shape[0])
+    with torch.no_grad():
+        classifier.score.weight.copy_(weight)
+    return classifier.eval()

@@ -1,0 +1,183 @@
+"""Tasks whose answer is written: plain text, a translation, a summary. One sequence each, the answer at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from cutaway.errors import CutawayError
+from cutaway.tasks.task import Example, LeftOut, Record, require_limit, require_separators, text, token
+
+if TYPE_CHECKING:
+    from cutaway.tokenizer import Tokenizer
+
+
+class Written:
+    """What the tasks with a written answer share: no head, and no classes to learn."""
+
+    outputs: ClassVar[int] = 0
+
+    def learn_classes(self, records: Iterable[Record]) -> Self:
+        return self
+
+
+@dataclass(frozen=True)
+class Language(Written):
+    """Text and nothing else: `<|endoftext|> text`, every token of it to be predicted. Documents may have any length."""
+
+    name: ClassVar[str] = "language"
+    fields: ClassVar[tuple[str, ...]] = ("text",)
+    specials: ClassVar[tuple[str, ...]] = ()
+    rows: ClassVar[int] = 1
+    limit: ClassVar[int | None] = None
+
+    def within(self, limit: int) -> Self:
+        return self
+
+    def examples(self, record: Record, tokenizer: Tokenizer) -> list[Example]:
+        document = record.get("text")
+        if isinstance(document, str) and not document.strip():
+            raise LeftOut("The document is empty.", reason="empty")
+        text(record, "text", self)  # refuses what is no text; but white space around one belongs to it
+        return [Example([tokenizer.end, *tokenizer.encode(record["text"])], answer=1)]
+
+    def prompt(self, record: Record, tokenizer: Tokenizer) -> list[int]:
+        return tokenizer.encode(str(record["text"]))
+
+    def settings(self) -> dict[str, Any]:
+        return {"name": self.name}
+
+
+@dataclass(frozen=True)
+class Translation(Written):
+    """`source <|translate|> target <|endoftext|>`; the target and the end token count in the loss.
+
+    A pair longer than the limit is left out and counted. With `back` each pair is learned in both directions, the way
+    back under a separator of its own: one model, two translators.
+    """
+
+    separator: str = "<|translate|>"
+    """Stands between source and target."""
+    back: str = ""
+    """If given, stands between target and source: the pair read the other way round is learned as well."""
+    limit: int | None = None
+    """The longest a pair may be, in tokens, with its separators; None takes the model's context."""
+
+    name: ClassVar[str] = "translation"
+    fields: ClassVar[tuple[str, ...]] = ("source", "target")
+
+    def __post_init__(self) -> None:
+        require_separators(self)
+        require_limit(self, least=4)
+
+    @property
+    def specials(self) -> tuple[str, ...]:
+        return (self.separator, self.back) if self.back else (self.separator,)
+
+    @property
+    def rows(self) -> int:
+        return len(self.specials)
+
+    def within(self, limit: int) -> Self:
+        return replace(self, limit=min(limit, self.limit or limit))
+
+    def turned(self) -> Self:
+        """The same model seen as a translator in the other direction."""
+        if not self.back:
+            raise CutawayError(f"This model translates in one direction only: its one separator is {self.separator}.")
+        return replace(self, separator=self.back, back=self.separator)
+
+    def examples(self, record: Record, tokenizer: Tokenizer) -> list[Example]:
+        source, target = (tokenizer.encode(text(record, field, self)) for field in self.fields)
+        length = len(source) + len(target) + 2
+        if self.limit is not None and length > self.limit:
+            raise LeftOut(f"The pair is {length:,} tokens long, and at most {self.limit:,} fit.")
+        ways = [(source, target), (target, source)]
+        marks = [token(tokenizer, special, self) for special in self.specials]
+        return [join(one, mark, other, tokenizer.end) for mark, (one, other) in zip(marks, ways, strict=False)]
+
+    def prompt(self, record: Record, tokenizer: Tokenizer) -> list[int]:
+        """The source and its separator; refused if no room is left for a translation."""
+        ids = [*tokenizer.encode(text(record, "source", self)), token(tokenizer, self.separator, self)]
+        if self.limit is not None and len(ids) >= self.limit:
+            raise LeftOut(
+                f"A text of {len(ids) - 1:,} tokens is too long to be translated: "
+                f"with its translation it must fit into {self.limit:,}. Split it into sentences."
+            )
+        return ids
+
+    def settings(self) -> dict[str, Any]:
+        return {"name": self.name, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class Summary(Written):
+    """`article <|summarize|> summary <|endoftext|>`; the summary and the end token count in the loss.
+
+    Of an article that is too long the end is cut off, so that `room` tokens are left for the summary (or as many as
+    it has, if it has more); what was cut is counted.
+    """
+
+    separator: str = "<|summarize|>"
+    """Stands between article and summary."""
+    room: int = 64
+    """How many tokens are kept free for the summary, so that articles are cut alike in training and in use."""
+    limit: int | None = None
+    """The longest article and summary may be together, in tokens, with separators; None takes the model's context."""
+
+    name: ClassVar[str] = "summary"
+    fields: ClassVar[tuple[str, ...]] = ("article", "summary")
+    rows: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        require_separators(self)
+        if self.room < 1:
+            raise CutawayError(f"The room for a summary must be 1 token or more, not {self.room}.")
+        if self.limit is not None and self.limit < self.room + 3:
+            raise CutawayError(
+                f"The limit of {self.limit:,} tokens leaves no place for an article beside a summary of {self.room:,}: "
+                "make the context longer, or the task's room smaller."
+            )
+
+    @property
+    def specials(self) -> tuple[str, ...]:
+        return (self.separator,)
+
+    def within(self, limit: int) -> Self:
+        return replace(self, limit=min(limit, self.limit or limit))
+
+    def examples(self, record: Record, tokenizer: Tokenizer) -> list[Example]:
+        article, summary = (tokenizer.encode(text(record, field, self)) for field in self.fields)
+        keep = self.longest_article(len(summary))
+        if keep is not None and keep < 1:
+            raise LeftOut(
+                f"The summary is {len(summary):,} tokens long, and {self.limit:,} must hold the article, too."
+            )
+        mark = token(tokenizer, self.separator, self)
+        return [join(article[:keep], mark, summary, tokenizer.end, cut=excess(article, keep))]
+
+    def prompt(self, record: Record, tokenizer: Tokenizer) -> list[int]:
+        """The article, cut as in training, and its separator."""
+        return self.prompt_and_cut(record, tokenizer)[0]
+
+    def prompt_and_cut(self, record: Record, tokenizer: Tokenizer) -> tuple[list[int], int]:
+        """The prompt, and how many tokens of the article were cut off for it."""
+        article, keep = tokenizer.encode(text(record, "article", self)), self.longest_article(0)
+        return [*article[:keep], token(tokenizer, self.separator, self)], excess(article, keep)
+
+    def longest_article(self, summary: int) -> int | None:
+        return None if self.limit is None else self.limit - 2 - max(summary, self.room)
+
+    def settings(self) -> dict[str, Any]:
+        return {"name": self.name, **asdict(self)}
+
+
+def join(source: list[int], separator: int, target: list[int], end: int, cut: int = 0) -> Example:
+    """Source, separator, target, end; the loss begins with the target."""
+    return Example([*source, separator, *target, end], answer=len(source) + 1, cut=cut)
+
+
+def excess(ids: list[int], keep: int | None) -> int:
+    """How many tokens go when `keep` stay."""
+    return 0 if keep is None else max(0, len(ids) - keep)
