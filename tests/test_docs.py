@@ -38,7 +38,11 @@ def test_every_python_block_runs_as_it_stands(page, tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
+# docs/cli.md shows mistakes as well, and has a test of its own: tests/cli/test_docs.py.
+WITH_COMMANDS = [page for page in PAGES if commands(page) and page.name != "cli.md"]
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.name)
 def test_every_command_line_runs_as_it_stands(page, tmp_path):
     for line in commands(page):
         done = subprocess.run(
