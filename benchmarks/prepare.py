@@ -2,8 +2,8 @@
 
     python benchmarks/prepare.py [--megabytes 200] [--workers 1 2] [--json]
 
-The text is made up anew: words of the usual lengths and frequencies, a document every few hundred of them, and one that
-is as long as a tenth of the whole on a single line. On a busy machine look at the megabytes per second of processor time.
+The text is paragraphs of Wikipedia in any order (or made-up ones), five to a document, and one document as long as a
+tenth of the whole, on a single line. On a busy machine, look at the megabytes per second of processor time.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import accumulate
 from pathlib import Path
 
 from cutaway import Tokenizer
@@ -25,18 +26,28 @@ from cutaway.tasks import Language
 from cutaway.train.shards import prepare
 from cutaway.train.workers import cores
 
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
-def make_text(path: Path, megabytes: float) -> None:
+
+def paragraphs() -> list[str]:
+    """Real ones if they are at hand, else made-up words of the usual lengths and frequencies."""
+    real = DATA / "wikitext2_raw" / "wiki.test.raw"
+    if real.is_file():
+        return [line.strip() for line in real.read_text(encoding="utf-8").splitlines() if len(line) > 200]
     chance = random.Random(0)
     letters, weights = "etaoinshrdlucmfwypvbgkq", range(23, 0, -1)
     words = ["".join(chance.choices(letters, weights, k=1 + int(chance.expovariate(0.25)))) for _ in range(30_000)]
-    frequency = [1 / (rank + 3) for rank in range(len(words))]
+    often = list(accumulate(1 / (rank + 3) for rank in range(len(words))))
+    return [f"{' '.join(chance.choices(words, cum_weights=often, k=100)).capitalize()}." for _ in range(2_000)]
+
+
+def make_text(path: Path, megabytes: float) -> None:
+    chance, some = random.Random(0), paragraphs()
     left, long = megabytes * 1e6, megabytes * 1e5
     with path.open("w", encoding="utf-8") as file:
         while left > 0:
-            sentences = [" ".join(chance.choices(words, frequency, k=12)).capitalize() for _ in range(2_000)]
-            end = ". " if long > 0 else ".\n<|endoftext|>\n"
-            text = "".join(f"{one}{end if i % 20 == 19 else '. '}" for i, one in enumerate(sentences))
+            between, end = (" ", " ") if long > 0 else ("\n", "\n<|endoftext|>\n")
+            text = between.join(chance.choices(some, k=5)) + end
             file.write(text)
             left, long = left - len(text), long - len(text)
 

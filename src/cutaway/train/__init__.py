@@ -1,0 +1,1 @@
+"""Training: data in, a model out."""
