@@ -1,0 +1,349 @@
+"""The loop: one for all tasks and models, from the first step or from a checkpoint, bit for bit the same either way."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from itertools import islice
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from cutaway.errors import CutawayError
+from cutaway.train import distributed, resuming, setup, state
+from cutaway.train.batches import Batch, Batches, once
+from cutaway.train.distributed import Team
+from cutaway.train.events import Evaluated, Event, Finished, Prepared, Report, Saved, Step
+from cutaway.train.learner import Learner, counted, pieces, prepare_blocks
+from cutaway.train.metrics import Lines, TensorBoard
+from cutaway.train.optimizer import clip, learning_rate, make_optimizer, set_learning_rate
+from cutaway.train.order import key
+from cutaway.train.recipe import Recipe
+from cutaway.train.result import write_result
+from cutaway.train.samples import sample
+from cutaway.train.setup import Listener, Setup
+from cutaway.train.state import State
+
+
+def train(
+    recipe: Recipe | None,
+    output: Path | str,
+    resume: bool = False,
+    on_event: Listener | None = None,
+    stop: Callable[[], bool] | None = None,
+    device: torch.device | None = None,
+) -> Report:
+    """Train a model as the recipe says and write it to `output`, a folder that every verb and `transformers` take.
+
+    With `resume` a training that was stopped or killed goes on from its last checkpoint (one that had none yet begins);
+    the recipe may then be left out. `on_event` is told what happens (see events.py). When `stop` says so, or at Ctrl-C
+    or SIGTERM, the training is saved after the step it is at, and ends.
+    """
+    output = Path(output)
+    with distributed.team(device) as team:
+        tell = on_event if on_event and team.first else ignore
+        begun = resuming.find(output, resume or team.restarted)
+        if begun is None:
+            ready = begin(recipe, output, resume, team, tell)
+        else:
+            ready = setup.resume(resuming.merged(begun, recipe), resuming.written_tokenizer(output), tell)
+        return Run(ready, output, team, tell).go(begun, stop or (lambda: False))
+
+
+def ignore(event: Event) -> None:
+    """For whom nobody listens."""
+
+
+def begin(recipe: Recipe | None, output: Path, resume: bool, team: Team, tell: Listener) -> Setup:
+    """Set up a new training: the first process does and writes it down, the others read it."""
+    ready = None
+    if team.first:
+        if recipe is None and resume and (output / "recipe.toml").is_file():
+            recipe = resuming.written_recipe(output)
+        if recipe is None:
+            raise CutawayError(f"There is nothing to resume in {output}: name the data or a recipe to begin.")
+        resuming.claim(output)
+        ready = setup.set_up(recipe, team, tell)
+        resuming.write_down(ready, output)
+    team.wait()
+    return ready or setup.resume(resuming.written_recipe(output), resuming.written_tokenizer(output), tell)
+
+
+class Run:
+    """A training under way, in this process."""
+
+    def __init__(self, ready: Setup, output: Path, team: Team, tell: Listener):
+        self.ready, self.output, self.team, self.tell = ready, output, team, tell
+        self.how, self.task, self.data = ready.recipe.train, ready.task, ready.dataset
+        self.learner = Learner(setup.build(ready, team), self.task)
+        prepare_blocks(self.learner.gpt, self.how.compile, self.how.recompute)
+        self.module = distributed.shared(self.learner, team, self.how.shard, self.how.precision)
+        self.optimizer = make_optimizer(self.learner, self.how)
+        state.make_moments(self.optimizer)
+        self.batches = Batches(self.data.train, self.how.batch, self.how.length, self.how.seed, team.rank, team.world)
+        self.step = self.tokens = 0
+        self.time = 0.0
+        self.loss: float | None = None
+        self.best: dict[str, Any] | None = None
+        self.measured: Evaluated | None = None
+        if self.how.keep == "best" and not (self.can_measure and self.how.evaluate_every):
+            raise CutawayError(
+                "train.keep = 'best' needs held-out data to be measured now and then: "
+                "set data.held_out and train.evaluate_every, or keep the last."
+            )
+
+    def go(self, begun: Path | None, stop: Callable[[], bool]) -> Report:
+        """Take every step that is left, then write the model."""
+        if begun is not None:
+            self.restore(begun)
+        if self.team.first:
+            state.require_room(self.output, 3 * state.size(self.tensors()))
+        self.tell(self.prepared())
+        asked = False
+        with interruptible(stop) as interrupted, self.records() as (metrics, samples):
+            while self.step < self.how.steps and not asked:
+                happened, asked = self.take_step(interrupted)
+                held = self.measure() if due(self.step, self.how.evaluate_every) else None
+                self.record(metrics, happened, held)
+                if due(self.step, self.how.sample_every):
+                    self.sample(samples)
+                if due(self.step, self.how.checkpoint_every) or asked or self.step == self.how.steps:
+                    self.save()
+        return self.finish()
+
+    def take_step(self, interrupted: Callable[[], bool]) -> tuple[Step, bool]:
+        """Learn from one batch; what came of it, and whether somebody asked to stop."""
+        begun, number = time.perf_counter(), self.step + 1
+        torch.manual_seed(key(self.how.seed, number, self.team.rank))
+        batch = next(self.batches)
+        rate = learning_rate(number, self.how)
+        loss = self.learn(batch)
+        total, tokens, stops = self.team.sum(loss, batch.tokens, interrupted())
+        loss = total / self.team.world
+        length = clip(self.learner.parameters(), self.how.clip) if math.isfinite(loss) else math.nan
+        if not math.isfinite(length):
+            raise self.lost(number, rate, loss)
+        set_learning_rate(self.optimizer, rate)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        spent = time.perf_counter() - begun
+        self.step, self.loss = number, loss
+        self.tokens += int(tokens)
+        self.time += spent
+        left = (self.how.steps - number) * self.time / number
+        return Step(number, self.how.steps, loss, self.tokens, tokens / spent, rate, length, self.time, left), stops > 0
+
+    def learn(self, batch: Batch) -> float:
+        """Go up and back with every piece of a batch, adding up gradients; the mean loss over what counts in it."""
+        scale = self.team.world / max(1, counted(batch, self.task, self.team.world)[1])
+        parts = list(pieces(batch, self.rows, self.team.device))
+        losses = []
+        for number, part in enumerate(parts, 1):
+            with distributed.adding_up(self.module, last=number == len(parts)):
+                with self.precision():
+                    loss, _ = self.module(*part, scale)
+                loss.backward()
+            losses.append(loss.detach())
+        return float(torch.stack(losses).double().sum())
+
+    @property
+    def rows(self) -> int:
+        """How many rows go through the model at once."""
+        return self.how.at_once * self.data.train.rows
+
+    @property
+    def can_measure(self) -> bool:
+        held = self.data.held
+        return len(held.tokens) > 1 if held.answers is None else len(held) > 0
+
+    def precision(self) -> torch.autocast:
+        return torch.autocast(self.team.device.type, torch.bfloat16, enabled=self.how.precision == "bfloat16")
+
+    @torch.no_grad()
+    def measure(self, whole: bool = False) -> Evaluated | None:
+        """The loss on held-out data: on all of it, or on some batches, always the same ones."""
+        if not self.can_measure:
+            return None
+        held, at_once = self.data.held, self.how.at_once * self.team.world
+        there = len(held.tokens) // self.how.length if held.answers is None else len(held) // held.rows
+        few = self.how.evaluate_batches * -(-self.how.batch // at_once)
+        whole = whole or there <= few * at_once
+        where = (self.team.rank, self.team.world)
+        some: Iterator[Batch] = once(held, at_once, self.how.length, *where)
+        if not whole:
+            some = islice(Batches(held, at_once, self.how.length, 0, *where), few)
+        loss = right = count = 0.0
+        self.module.eval()
+        for batch in some:
+            here = counted(batch, self.task)[0]
+            for part in pieces(batch, self.rows, self.team.device):
+                with self.precision():
+                    piece_loss, piece_right = self.module(*part)
+                if here:
+                    loss, right = loss + piece_loss.item(), right + piece_right.item()
+            count += here
+        self.module.train()
+        distributed.give_back(self.module)
+        loss, right, count = self.team.sum(loss, right, count)
+        classes = held.labels is not None
+        bits = loss / math.log(2) / held.bytes if whole and held.answers is None and held.bytes else None
+        return Evaluated(self.step, loss / count, bits, right / count if classes else None, whole)
+
+    def record(self, files: list[Lines | TensorBoard], happened: Step, held: Evaluated | None) -> None:
+        """Write down and tell a step and what was measured after it; remember the best weights."""
+        line = {name: value for name, value in asdict(happened).items() if name not in ("steps", "seconds_left")}
+        if held:
+            measured = {"held_loss": held.held_loss, "accuracy": held.accuracy}
+            line |= {name: value for name, value in measured.items() if value is not None}
+        for file in files:
+            file.add(line)
+        self.tell(happened)
+        if held:
+            self.measured = held
+            self.tell(held)
+            if self.how.keep == "best" and (self.best is None or held.held_loss < self.best["held_loss"]):
+                self.best = {"step": self.step, "held_loss": held.held_loss}
+                state.write(
+                    self.output / "training" / "best", self.state(), state.weights(self.learner.model), self.team
+                )
+
+    def sample(self, files: list[Lines]) -> None:
+        """Have the model write something. Where its weights are divided between processes, it cannot."""
+        divided = distributed.divided(state.weights(self.learner.model))
+        if not self.team.first or self.task.outputs or divided:
+            return
+        number = self.step // self.how.sample_every - 1
+        written = sample(
+            self.learner.gpt, self.ready.tokenizer, self.data, self.step, number, self.how.prompt, self.how.seed
+        )  # fmt: skip
+        for file in files:
+            file.add({name: value for name, value in asdict(written).items() if value is not None})
+        self.tell(written)
+
+    @contextmanager
+    def records(self) -> Iterator[tuple[list[Lines | TensorBoard], list[Lines]]]:
+        """The files of metrics and samples, open; in one process only."""
+        metrics: list[Lines | TensorBoard] = []
+        samples: list[Lines] = []
+        if self.team.first:
+            metrics = [Lines(self.output / "metrics.jsonl", self.step)]
+            samples = [Lines(self.output / "samples.jsonl", self.step)]
+            metrics += [TensorBoard(self.output, self.step)] if self.how.tensorboard else []
+        try:
+            yield metrics, samples
+        finally:
+            for file in (*metrics, *samples):
+                file.close()
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything in a checkpoint that is a tensor."""
+        return state.weights(self.learner.model) | state.moments(self.learner.model, self.optimizer)
+
+    def state(self) -> State:
+        recipe = self.ready.recipe.to_dict()
+        return State(self.step, self.tokens, self.time, self.batches.state(), recipe, self.loss, self.best)
+
+    def save(self) -> None:
+        folder = state.save(self.output / "training", self.state(), self.tensors(), self.team)
+        self.tell(Saved(self.step, folder))
+
+    def restore(self, begun: Path) -> None:
+        """Be where the checkpoint was."""
+        was = state.read(begun)
+        self.batches.restore(was.cursor)
+        self.step, self.tokens, self.time, self.loss, self.best = was.step, was.tokens, was.time, was.loss, was.best
+        state.make_moments(self.optimizer, self.step)
+        state.load(begun, self.tensors())
+
+    def prepared(self) -> Prepared:
+        sizes = [(one.numel(), one.requires_grad) for one in self.learner.parameters()]
+        return Prepared(
+            recipe=self.ready.recipe,
+            choices=self.ready.choices,
+            data=self.data.report,
+            parameters=sum(size for size, _ in sizes),
+            learning=sum(size for size, learns in sizes if learns),
+            device=str(self.team.device),
+            processes=self.team.world,
+            step=self.step,
+        )
+
+    def finish(self) -> Report:
+        """Measure the weights that are kept, and write the model's folder."""
+        kept = self.step
+        best = self.output / "training" / "best"
+        if self.best is not None and best.is_dir():
+            state.load(best, state.weights(self.learner.model))
+            kept = state.read(best).step
+        held = self.measured
+        if not (held and held.whole and held.step == self.step == kept):
+            held = self.measure(whole=True)
+            if held:
+                held = replace(held, step=kept)
+                self.tell(held)
+        report = Report(
+            folder=self.output,
+            reason="done" if self.step >= self.how.steps else "stopped",
+            step=self.step,
+            steps=self.how.steps,
+            loss=self.loss,
+            held_loss=held.held_loss if held else None,
+            bits_per_byte=held.bits_per_byte if held else None,
+            accuracy=held.accuracy if held else None,
+            kept_step=kept,
+            tokens=self.tokens,
+            time=self.time,
+        )
+        write_result(self.ready, self.learner.model, report, self.team)
+        self.tell(Finished(report))
+        return report
+
+    def lost(self, number: int, rate: float, loss: float) -> CutawayError:
+        """What to say when the numbers have run away."""
+        what = (
+            f"The loss is {loss}"
+            if not math.isfinite(loss)
+            else f"The loss is {loss:.3f}, but its gradient is not a number"
+        )
+        before = state.latest(self.output / "training")
+        intact = (
+            f"The checkpoint of step {state.read(before).step:,} is intact" if before else "Nothing had been saved yet"
+        )
+        return CutawayError(
+            f"{what} at step {number:,}, with a learning rate of {rate:.2e}: this training has run away, and was "
+            f"stopped before it spoiled the weights. {intact}. Begin again with a lower learning rate, such as "
+            f"{self.how.learning_rate / 3:.0e}, or a longer warm-up."
+        )
+
+
+def due(step: int, every: int) -> bool:
+    return every > 0 and step % every == 0
+
+
+@contextmanager
+def interruptible(stop: Callable[[], bool]) -> Iterator[Callable[[], bool]]:
+    """Ctrl-C and SIGTERM are noted, to be looked at after each step; a second Ctrl-C ends everything at once."""
+    heard: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if heard and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        heard.append(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(heard) or stop()
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)

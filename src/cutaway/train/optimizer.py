@@ -1,0 +1,59 @@
+"""What changes the weights: AdamW, how fast (the schedule), and how far at most (clipping)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import torch
+from torch import nn
+
+from cutaway.train.recipe import Train
+
+FUSED = ("cpu", "cuda", "mps", "xpu")
+
+
+def make_optimizer(model: nn.Module, how: Train) -> torch.optim.AdamW:
+    """AdamW over the parameters that learn; only matrices are pulled towards zero."""
+    learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    groups = [
+        {"params": [one for one in learning if one.ndim >= 2], "weight_decay": how.weight_decay},
+        {"params": [one for one in learning if one.ndim < 2], "weight_decay": 0.0},
+    ]
+    fused = all(one.device.type in FUSED for one in learning)
+    return torch.optim.AdamW(groups, lr=how.learning_rate, betas=how.betas, eps=how.epsilon, fused=fused)
+
+
+def learning_rate(step: int, how: Train) -> float:
+    """The learning rate of one step, counted from 1: up over the warm-up, then down as the schedule says."""
+    warm_up, decay = share(how.warm_up, how.steps), share(how.decay, how.steps)
+    if step <= warm_up:
+        return how.learning_rate * step / warm_up
+    if how.schedule == "constant":
+        return how.learning_rate
+    start = max(warm_up, how.steps - decay) if how.schedule == "wsd" else warm_up
+    gone = min(1.0, max(0.0, (step - start) / max(1, how.steps - start)))
+    left = 0.5 * (1 + math.cos(math.pi * gone)) if how.schedule == "cosine" else 1 - gone
+    return how.learning_rate * (how.final + (1 - how.final) * left)
+
+
+def share(given: float, steps: int) -> int:
+    """A number of steps, given as such or (below 1) as a share of them all."""
+    return min(steps, round(given * steps if given < 1 else given))
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+
+
+def clip(parameters: Iterable[nn.Parameter], limit: float) -> float:
+    """The length of the whole gradient, shortened to `limit` if it is longer (0: never)."""
+    grads = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    norm = torch.nn.utils.get_total_norm(grads, foreach=True)
+    if hasattr(norm, "full_tensor"):  # of a gradient that is divided between processes
+        norm = norm.full_tensor()
+    length = norm.item()
+    if limit and limit < length < math.inf:  # most gradients need nothing done, and are then not gone through again
+        torch._foreach_mul_(grads, limit / length)
+    return length

@@ -1,0 +1,283 @@
+"""One line is enough: what a recipe leaves out is chosen here, to fit the data, the time and the machine.
+
+The rules are rules of thumb, and each choice is told with its reason. A model should see about ten tokens for each of
+its parameters, and have no more than about four parameters for each token of the data; the largest shape of the ladder
+for which both hold is taken. How fast this machine is, is measured, in a few steps.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from cutaway.config import Config
+from cutaway.errors import CutawayError
+from cutaway.model import GPT
+from cutaway.tasks import Language, Task
+from cutaway.train.events import Choice
+from cutaway.train.learner import Learner
+from cutaway.train.optimizer import make_optimizer
+from cutaway.train.recipe import Recipe, Train, seconds
+
+LADDER = (
+    (2, 64), (3, 96), (4, 128), (4, 192), (6, 256), (6, 320), (6, 384), (8, 448), (8, 512), (10, 640), (12, 768),
+    (16, 896), (24, 1024), (36, 1280), (48, 1600),
+)  # fmt: skip
+"""Layers and width of the shapes to choose from."""
+TOKENS_PER_PARAMETER = 10
+PARAMETERS_PER_TOKEN = 4
+MOST_EPOCHS = 20
+"""Beyond this a model learns its data by heart."""
+EPOCHS_OF_TUNING = 3
+TIME = 600
+"""Seconds, if nothing is said."""
+AT_ONCE = {"cpu": 4_096, "mps": 16_384, "cuda": 32_768}
+"""About how many tokens go through the model together: enough to keep the machine busy, and little memory."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a plan is made from."""
+
+    tokens: int
+    """In the training data."""
+    records: int
+    vocabulary: int
+    task: Task
+    config: Config | None = None
+    """The shape that is given, where training goes on from a model."""
+
+    @property
+    def plain(self) -> bool:
+        return isinstance(self.task, Language)
+
+
+Speed = Callable[[Config, int, int, str], float]
+"""(shape, rows at once, tokens in a row, precision) -> tokens per second."""
+
+
+class Plan:
+    """A recipe becoming whole, and the choices made on the way."""
+
+    def __init__(self, recipe: Recipe):
+        self.recipe = recipe
+        self.choices: list[Choice] = []
+
+    def choose(self, key: str, value: object, why: str) -> None:
+        """Fill a key, unless it was given."""
+        if not self.recipe.decided(key):
+            section, _, name = key.partition(".")
+            self.recipe = self.recipe.but({section: {name: value}})
+            self.choices.append(Choice(key, value, why))
+
+
+def vocabulary_for(size: int) -> int:
+    """How many tokens a new vocabulary should have for a text of so many bytes."""
+    for limit, entries in ((200_000, 512), (1_000_000, 1_024), (5_000_000, 2_048), (50_000_000, 4_096),
+                           (500_000_000, 8_192), (5_000_000_000, 16_384)):  # fmt: skip
+        if size < limit:
+            return entries
+    return 32_768
+
+
+def context_for(task: Task, lengths: Sequence[int], tokens: int) -> tuple[int, str]:
+    """How far a new model should look: text by text, or as far as nearly all examples (of these lengths) reach."""
+    if isinstance(task, Language):
+        context = 256
+        while context > 16 and tokens < 20 * context:
+            context //= 2
+        return context, "enough for a page of simple text" if context == 256 else "there is little text"
+    reach = sorted(lengths)[int(len(lengths) * 0.995)] if lengths else 64
+    return min(1_024, max(32, -(-reach // 32) * 32)), f"199 of 200 examples have at most {reach:,} tokens"
+
+
+def precision_for(device: torch.device) -> str:
+    """float32, unless this machine multiplies matrices of bfloat16 clearly faster."""
+    if device.type == "cuda":
+        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+    if device.type != "cpu":
+        return "float32"
+    spent = {}
+    for dtype in (torch.float32, torch.bfloat16):
+        a = torch.ones(384, 384, dtype=dtype)
+        a @ a
+        spent[dtype] = min(timed(lambda a=a: a @ a) for _ in range(5))  # type: ignore[misc]
+    return "bfloat16" if spent[torch.bfloat16] * 1.5 < spent[torch.float32] else "float32"
+
+
+def timed(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def make_plan(recipe: Recipe, facts: Facts, device: torch.device, world: int = 1, speed: Speed | None = None) -> Plan:
+    """Choose everything that is left out but vocabulary and context, which the data was cut by (see setup.py)."""
+    plan = Plan(recipe)
+    speed = speed or measure_on(device)
+    if recipe.train.precision == "auto":
+        precision = precision_for(device)
+        plan.recipe = plan.recipe.but({"train": {"precision": precision}})
+        plan.choices.append(Choice("train.precision", precision, "the faster one on this machine"))
+    choose_rows(plan, facts, world, device)
+    rate = choose_shape(plan, facts, speed)
+    choose_steps(plan, facts, speed, rate)
+    size = count(shape(plan.recipe, facts))
+    lora = plan.recipe.lora.rank > 0
+    if lora:
+        plan.choose("lora.alpha", 2.0 * plan.recipe.lora.rank, "twice the rank")
+    usual = 0.003239 - 0.0001395 * torch.tensor(float(size)).log().item()  # Kaplan et al. 2020
+    if facts.config is None:
+        plan.choose("train.learning_rate", float(f"{usual:.1e}"), f"usual for {size:,} parameters")
+    elif lora:
+        plan.choose("train.learning_rate", 5e-4, "usual for LoRA")
+    else:
+        plan.choose("train.learning_rate", float(f"{usual / 10:.1e}"), "a tenth of what a new model would take")
+    how = plan.recipe.train
+    epochs = how.steps * how.batch / per_epoch(facts, how)
+    if facts.config is None:
+        dropout = 0.2 if epochs > 8 else 0.1 if epochs > 2 else 0.0
+        plan.choose("model.dropout", dropout, f"the data is gone through {epochs:.1f} times")
+    else:
+        plan.choose("model.dropout", facts.config.dropout, "as the model has it")
+    return plan
+
+
+def choose_rows(plan: Plan, facts: Facts, world: int, device: torch.device) -> None:
+    """How long rows are, how many make a batch, and how many go through the model at once."""
+    recipe = plan.recipe
+    plan.choose("train.length", recipe.model.context, "the model's context")
+    length = plan.recipe.train.length
+    if length > recipe.model.context:
+        raise CutawayError(f"train.length is {length:,}, more than the model's context of {recipe.model.context:,}.")
+    if facts.plain:
+        per_step = min(16_384, max(1_024, facts.tokens // 200))
+        rows, why = max(1, per_step // length), f"{per_step:,} tokens a step"
+        rows = min(rows, max(1, facts.tokens // length))
+    else:
+        rows = 16 if facts.config is not None else 32
+        rows, why = min(rows, max(1, facts.records // 4)), "usual for records"
+    plan.choose("train.batch", -(-rows // world) * world, why)
+    batch = plan.recipe.train.batch
+    if batch % world:
+        raise CutawayError(f"train.batch is {batch}, which cannot be divided equally between {world} processes.")
+    share = batch // world
+    fitting = max(1, AT_ONCE.get(device.type, 4_096) // (length * facts.task.rows if not facts.plain else length))
+    at_once = next(rows for rows in range(min(share, fitting), 0, -1) if share % rows == 0)
+    plan.choose("train.at_once", at_once, f"{at_once * length:,} tokens together keep memory small")
+
+
+def choose_shape(plan: Plan, facts: Facts, speed: Speed) -> float:
+    """The shape of a new model; the machine's floating-point operations per second, if they were measured, else 0."""
+    recipe, how = plan.recipe, plan.recipe.train
+    open_keys = [key for key in ("layers", "width", "heads") if not recipe.decided(f"model.{key}")]
+    if facts.config is not None or not open_keys:
+        return 0.0
+    shapes = {shape(recipe, facts, layers, width) for layers, width in LADDER}
+    candidates = sorted(((one, count(one)) for one in shapes), key=lambda pair: pair[1])
+    rate, tokens = 0.0, how.steps * how.batch * how.length
+    if not how.steps and len(candidates) > 1:
+        probe = candidates[min(4, len(candidates) - 1)][0]
+        rate = speed(probe, how.at_once, how.length, how.precision) * operations(probe, how.length)
+    chosen = candidates[0][0]
+    for config, size in candidates:
+        seen = tokens or min(MOST_EPOCHS * facts.tokens, int(allowed(how) * rate / operations(config, how.length)))
+        if seen >= TOKENS_PER_PARAMETER * size and size <= PARAMETERS_PER_TOKEN * facts.tokens:
+            chosen = config
+    size = count(chosen)
+    seen = tokens or min(MOST_EPOCHS * facts.tokens, int(allowed(how) * rate / operations(chosen, how.length)))
+    why = f"{size:,} parameters, for {facts.tokens:,} tokens of data and about {seen:,} to be read"
+    for key in open_keys:
+        plan.choose(f"model.{key}", getattr(chosen, key), why)
+    return rate
+
+
+def choose_steps(plan: Plan, facts: Facts, speed: Speed, rate: float) -> None:
+    """How many steps the time allows, and the data is good for; and how often to look up from the work."""
+    how = plan.recipe.train
+    config = shape(plan.recipe, facts)
+    per_second = 0.0
+    if not how.steps:
+        per_second = speed(config, how.at_once, how.length, how.precision)
+        row = how.length if facts.plain else min(how.length, max(1, facts.tokens // max(1, facts.records)))
+        fit = max(1, int(0.95 * allowed(how) * per_second / (how.batch * row)))  # the rest is for measuring and saving
+        tuning = facts.config is not None and not how.time
+        most = max(1, round((EPOCHS_OF_TUNING if tuning else MOST_EPOCHS) * per_epoch(facts, how) / how.batch))
+        spoken = how.time or f"{TIME // 60}m"
+        why = f"what fits into {spoken} at {per_second:,.0f} tokens/s" if fit <= most else (
+            f"{most * how.batch / per_epoch(facts, how):.0f} times through the data, in less than {spoken}"
+        )  # fmt: skip
+        plan.choose("train.steps", min(fit, most), why)
+    steps = plan.recipe.train.steps
+    if per_second:
+        save = max(1, int(120 * per_second / (how.batch * how.length)))
+        plan.choose("train.checkpoint_every", save, "about every two minutes")
+    plan.choose("train.checkpoint_every", max(1, -(-steps // 10)), "ten times in all")
+    plan.choose("train.evaluate_every", max(1, steps // 20), "twenty times in all")
+    plan.choose("train.sample_every", max(1, steps // 10), "ten times in all")
+
+
+def shape(recipe: Recipe, facts: Facts, layers: int = 0, width: int = 0) -> Config:
+    """The model's shape: the one it goes on from, or the recipe's, filled up from a step of the ladder."""
+    if facts.config is not None:
+        return facts.config
+    model = recipe.model
+    width = model.width or width
+    heads = model.heads or next(
+        n for n in range(max(1, width // (64 if width >= 256 else 32)), 0, -1) if width % n == 0
+    )
+    return Config(
+        vocabulary=facts.vocabulary, context=model.context, width=width, layers=model.layers or layers, heads=heads
+    )
+
+
+def allowed(how: Train) -> float:
+    return seconds(how.time) if how.time else TIME
+
+
+def per_epoch(facts: Facts, how: Train) -> float:
+    """How many rows go through the data once."""
+    return max(1.0, facts.tokens / how.length if facts.plain else facts.records)
+
+
+def count(config: Config) -> int:
+    """How many parameters a shape has."""
+    with torch.device("meta"):
+        return sum(parameter.numel() for parameter in GPT(config).parameters())
+
+
+def operations(config: Config, length: int) -> float:
+    """Floating-point operations to train on one token: six for each weight it meets, and attention's."""
+    met = config.layers * (4 * config.width**2 + 2 * config.width * config.mlp_width) + config.vocabulary * config.width
+    return 6.0 * met + 6.0 * config.layers * config.width * length
+
+
+def measure_on(device: torch.device) -> Speed:
+    """A function that measures how many tokens a second this machine trains on."""
+
+    def measure(config: Config, rows: int, length: int, precision: str) -> float:
+        with torch.random.fork_rng(devices=[]):  # nobody's luck changes by being measured
+            learner = Learner(GPT(config).to(device), Language())
+            ids = torch.randint(0, config.vocabulary, (rows, length + 1), device=device)
+        optimizer = make_optimizer(learner, Train(learning_rate=1e-4))
+
+        def step() -> None:
+            with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"):
+                loss, _ = learner(ids[:, :-1], ids[:, 1:], None, None, 1 / (rows * length))
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            loss.item()
+
+        step()
+        start, best = time.perf_counter(), float("inf")
+        for _ in range(5):
+            best = min(best, timed(step))
+            if time.perf_counter() - start > 5:
+                break
+        return rows * length / best
+
+    return measure

@@ -1,0 +1,375 @@
+"""Recipes: everything that decides a training, as a typed TOML file. What is left out is chosen (see plan.py)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from cutaway.errors import CutawayError, nearest
+
+SCHEDULES = ("cosine", "linear", "constant", "wsd")
+PRECISIONS = ("auto", "float32", "bfloat16")
+
+
+@dataclass(frozen=True)
+class Model:
+    """`[model]`: what learns."""
+
+    from_: str = ""
+    """The model to go on from: builtin, a folder, or a name on the hub. Left out: a new one."""
+    layers: int = 0
+    """How many blocks are stacked. Left out: chosen to fit the data and the time."""
+    width: int = 0
+    """The length of the vector each token is carried in. Left out: chosen."""
+    heads: int = 0
+    """How many attention heads each block has. Left out: one for every 64 of the width."""
+    context: int = 0
+    """The longest text the model can look at, in tokens. Left out: chosen."""
+    vocabulary: int = 0
+    """How many tokens a new vocabulary has at most, its end token included. Left out: chosen by the data's size."""
+    tokenizer: str = ""
+    """Whose vocabulary to use: gpt2, a folder, or a model by name. Left out: that of `from`, or a new one."""
+    dropout: float = 0.0
+    """The share of values dropped while training. Left out: more the smaller the data is for the model."""
+
+    def __post_init__(self) -> None:
+        for name in ("layers", "width", "heads", "context", "vocabulary"):
+            require(f"model.{name}", getattr(self, name), getattr(self, name) >= 0, "1 or more")
+        require("model.dropout", self.dropout, 0 <= self.dropout < 1, "at least 0 and below 1")
+
+
+@dataclass(frozen=True)
+class Data:
+    """`[data]`: what it learns from."""
+
+    paths: tuple[str, ...] = ()
+    """Files and folders. In a recipe's file they are looked for beside it, then here, then in $CUTAWAY_DATA."""
+    columns: Mapping[str, str | int] = field(default_factory=dict)
+    """Where a record's fields are, if not under their own names: `{ source = "en", target = "fr" }`, or by number."""
+    held_out: float | int = 0.01
+    """The share of the documents, or their number, that is never trained on but measured with."""
+    cache: str = ""
+    """The folder that keeps the data in tokens. Left out: in the user's cache folder."""
+
+    def __post_init__(self) -> None:
+        share = isinstance(self.held_out, int) or self.held_out < 1
+        require(
+            "data.held_out", self.held_out, self.held_out >= 0 and share, "a share below 1, or a number of documents"
+        )
+
+
+@dataclass(frozen=True)
+class Lora:
+    """`[lora]`: with a rank, the weights stay as they are, and low-rank additions to them learn (see lora.py)."""
+
+    rank: int = 0
+    """The rank of the additions; 0 trains all weights."""
+    alpha: float = 0.0
+    """The additions are multiplied by alpha / rank. Left out: twice the rank."""
+
+    def __post_init__(self) -> None:
+        require("lora.rank", self.rank, self.rank >= 0, "0 or more")
+        require("lora.alpha", self.alpha, self.alpha >= 0, "0 or more")
+
+
+@dataclass(frozen=True)
+class Train:
+    """`[train]`: how it learns."""
+
+    steps: int = 0
+    """How often the weights are changed. Left out: as many as the time or the data is good for."""
+    time: str = ""
+    """How long it may take, as in 30m or 1h30m; used only where steps are left out. Left out: 10m."""
+    batch: int = 0
+    """How many rows (windows of text, or records) each step learns from, over all processes. Left out: chosen."""
+    at_once: int = 0
+    """How many of these go through the model together; the others follow, and gradients add up. Left out: chosen."""
+    length: int = 0
+    """How many tokens a row of text has. Left out: the model's context."""
+    learning_rate: float = 0.0
+    """The highest learning rate. Left out: chosen by the size of the model."""
+    schedule: str = "cosine"
+    """How the learning rate falls after the warm-up: cosine, linear, constant, or wsd (stable, then decay)."""
+    warm_up: float = 0.02
+    """How many steps the learning rate rises at first; below 1 a share of all steps."""
+    decay: float = 0.2
+    """In wsd, how many steps it falls at last; below 1 a share of all steps."""
+    final: float = 0.1
+    """The share of the highest learning rate that is left at the end; not in constant."""
+    weight_decay: float = 0.1
+    """AdamW's pull of matrices towards zero; biases and norms are not pulled."""
+    betas: tuple[float, float] = (0.9, 0.95)
+    """AdamW's memory of past gradients and of their squares."""
+    epsilon: float = 1e-8
+    """AdamW's guard against division by zero."""
+    clip: float = 1.0
+    """A longer gradient is shortened to this length; 0 leaves every gradient as it is."""
+    precision: str = "auto"
+    """The numbers that matrices are multiplied in: float32, bfloat16, or auto, the faster of them on this machine."""
+    compile: bool = False
+    """Whether to compile the blocks (torch.compile): half a minute at the start, faster steps after."""
+    recompute: bool = False
+    """Whether to keep only the blocks' inputs and compute the rest again on the way back: less memory, slower."""
+    shard: bool = False
+    """With several processes: whether to divide the weights between them (FSDP) or give each a copy (DDP)."""
+    seed: int = 0
+    """Decides the first weights, the order of the data, and what dropout drops."""
+    evaluate_every: int = 0
+    """Measure on held-out data every so many steps, and at the end. Left out: 20 times in all; 0: at the end only."""
+    evaluate_batches: int = 20
+    """How many batches each of these measurements takes; the last one takes all held-out data."""
+    checkpoint_every: int = 0
+    """Save every so many steps. Left out: about every two minutes."""
+    sample_every: int = 0
+    """Write a sample every so many steps. Left out: ten times in all; 0: never."""
+    prompt: str = ""
+    """What a language model's samples begin with."""
+    keep: str = "last"
+    """Which weights are the result: the last, or the best on held-out data."""
+    tensorboard: bool = False
+    """Whether to write the metrics for TensorBoard, too (pip install tensorboard)."""
+
+    def __post_init__(self) -> None:
+        def check(name: str, fine: bool, what: str) -> None:
+            require(f"train.{name}", getattr(self, name), fine, what)
+
+        for name in (
+            "steps",
+            "batch",
+            "at_once",
+            "length",
+            "evaluate_every",
+            "checkpoint_every",
+            "sample_every",
+            "seed",
+        ):
+            check(name, getattr(self, name) >= 0, "0 or more")
+        for name in ("learning_rate", "warm_up", "decay", "weight_decay", "clip"):
+            check(name, 0 <= getattr(self, name) < float("inf"), "a number of 0 or more")
+        check("final", 0 <= self.final <= 1, "between 0 and 1")
+        check("epsilon", 0 < self.epsilon < 1, "above 0 and below 1")
+        check("betas", all(0 <= beta < 1 for beta in self.betas), "two numbers of at least 0 and below 1")
+        check("schedule", self.schedule in SCHEDULES, f"one of {', '.join(SCHEDULES)}")
+        check("precision", self.precision in PRECISIONS, f"one of {', '.join(PRECISIONS)}")
+        check("keep", self.keep in ("last", "best"), "last or best")
+        check("evaluate_batches", self.evaluate_batches >= 1, "1 or more")
+        if self.time:
+            seconds(self.time)
+
+
+SECTIONS: dict[str, type[Any]] = {"model": Model, "data": Data, "lora": Lora, "train": Train}
+CHOSEN = frozenset(
+    f"model.{name}" for name in ("layers", "width", "heads", "context", "vocabulary", "dropout")
+) | frozenset(
+    f"train.{name}"
+    for name in (
+        "steps", "batch", "at_once", "length", "learning_rate", "evaluate_every", "checkpoint_every", "sample_every",
+    )
+) | {"lora.alpha"}  # fmt: skip
+"""The keys that are chosen to fit where they are left out."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A whole recipe. Make one with `load` or `from_dict`, which remember what was said and what was left out."""
+
+    model: Model = field(default_factory=Model)
+    data: Data = field(default_factory=Data)
+    task: Mapping[str, Any] = field(default_factory=lambda: {"name": "language"})
+    lora: Lora = field(default_factory=Lora)
+    train: Train = field(default_factory=Train)
+    said: frozenset[str] = field(default=frozenset(), compare=False)
+    """The keys, like `train.steps`, that were given and are not up for choice."""
+
+    @classmethod
+    def load(cls, path: Path | str, changes: Sequence[str] = ()) -> Recipe:
+        """The recipe in a TOML file, with changes like `train.steps=100`."""
+        path = Path(path)
+        try:
+            given = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise CutawayError(f"{path} is not valid TOML: {error}.") from None
+        except OSError as error:
+            raise CutawayError(f"{path} cannot be read: {error.strerror}.") from None
+        try:
+            recipe = cls.from_dict(given)
+        except CutawayError as error:
+            raise CutawayError(f"{path}: {error}") from None
+        paths = tuple(located(one, path.parent) for one in recipe.data.paths)
+        recipe = replace(recipe, data=replace(recipe.data, paths=paths))
+        return recipe.changed(changes)
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Recipe:
+        """A recipe of plain values, `{"train": {"steps": 100}, ...}`; a wrong one is refused by name."""
+        return cls().but(given)
+
+    def but(self, given: Mapping[str, Any]) -> Recipe:
+        """The same recipe with these values in place of its own, as in `from_dict`."""
+        new: dict[str, Any] = {}
+        said = set(self.said)
+        for section, values in given.items():
+            if section not in (*SECTIONS, "task"):
+                raise CutawayError(
+                    f"A recipe has no [{section}].{hint(section)} It has {', '.join(SECTIONS)} and task."
+                )
+            if not isinstance(values, Mapping):
+                raise CutawayError(f"[{section}] is a table, not {values!r}.{hint(section)}")
+            if section == "task":
+                same = values.get("name", self.task["name"]) == self.task["name"]
+                new["task"] = {**(self.task if same else {}), **values}
+            else:
+                typed = {attribute(key): typed_value(section, key, value) for key, value in values.items()}
+                new[section] = replace(getattr(self, section), **typed)
+            said |= {f"{section}.{key}" for key in values}
+        return replace(self, **new, said=frozenset(said))
+
+    def changed(self, changes: Iterable[str]) -> Recipe:
+        """The same recipe with changes as they are written on a command line: `train.steps=100`."""
+        recipe = self
+        for change in changes:
+            name, found, text = change.partition("=")
+            section, dot, key = name.strip().partition(".")
+            if not (found and dot):
+                raise CutawayError(f"{change!r} is no change: write it like train.steps=100.{hint(section)}")
+            recipe = recipe.but({section: {key: parsed(section, key, text.strip())}})
+        return recipe
+
+    def decided(self, key: str) -> bool:
+        """Whether a key like `train.steps` was given, or is not one that is chosen to fit."""
+        return key in self.said or key not in CHOSEN or self.get(key) != Recipe().get(key)
+
+    def get(self, key: str) -> Any:
+        """The value of a key like `train.steps`."""
+        section, _, name = key.partition(".")
+        return self.task.get(name) if section == "task" else getattr(getattr(self, section), attribute(name))
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Plain values that `from_dict` makes the same recipe of again; what is yet to be chosen is left out."""
+        tables: dict[str, dict[str, Any]] = {}
+        for section in ("model", "data", "task", "lora", "train"):
+            part = (
+                dict(self.task) if section == "task" else {key: self.get(f"{section}.{key}") for key in keys(section)}
+            )
+            tables[section] = {
+                key: list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
+                for key, value in part.items()
+                if value not in ("", (), {}, None) and (section == "task" or self.decided(f"{section}.{key}"))
+            }
+        return {section: table for section, table in tables.items() if table}
+
+    def to_toml(self) -> str:
+        """The recipe as a file."""
+        tables = []
+        for section, table in self.to_dict().items():
+            lines = [f"{key} = {toml(value)}" for key, value in table.items()]
+            tables.append("\n".join([f"[{section}]", *lines]))
+        return "\n\n".join(tables) + "\n"
+
+
+def keys(section: str) -> list[str]:
+    """What a section of a recipe may have, as it is written there."""
+    return [one.name.rstrip("_") for one in fields(SECTIONS[section])]
+
+
+def attribute(key: str) -> str:
+    return "from_" if key == "from" else key  # a word of Python's
+
+
+def typed_value(section: str, key: str, value: Any) -> Any:
+    """A value as the type of its key."""
+    if key not in keys(section):
+        elsewhere = [other for other in SECTIONS if key in keys(other)]
+        there = f" It belongs in [{elsewhere[0]}]." if elsewhere else nearest(key, keys(section))
+        raise CutawayError(f"[{section}] has no {key!r}.{there}")
+    kind = typing.get_type_hints(SECTIONS[section])[attribute(key)]
+    kinds = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+    if bool not in kinds and isinstance(value, bool):
+        pass
+    elif kinds[0] is float and isinstance(value, int | float):
+        return value if int in kinds else float(value)
+    elif kind in (int, str, bool) and isinstance(value, kind):
+        return value
+    elif kind == tuple[str, ...] and isinstance(value, str):
+        return (value,)
+    elif kind == tuple[str, ...] and isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
+        return tuple(value)
+    elif kind == tuple[float, float] and isinstance(value, list | tuple) and len(value) == 2:
+        if all(isinstance(one, int | float) for one in value):
+            return tuple(float(one) for one in value)
+    elif (
+        typing.get_origin(kind) is not None
+        and issubclass(typing.get_origin(kind), Mapping)
+        and isinstance(value, Mapping)
+    ):
+        return dict(value)
+    raise CutawayError(f"{section}.{key} must be {NAMES.get(kind, 'a table of columns')}, not {value!r}.")
+
+
+NAMES: dict[Any, str] = {
+    int: "a whole number", float: "a number", float | int: "a number", str: "text", bool: "true or false",
+    tuple[str, ...]: "a list of texts", tuple[float, float]: "two numbers",
+}  # fmt: skip
+
+
+def parsed(section: str, key: str, text: str) -> Any:
+    """A value from the command line: as TOML if it is that, else as text."""
+    if section in SECTIONS and key in keys(section) and typing.get_type_hints(SECTIONS[section])[attribute(key)] is str:
+        return text.strip("\"'")
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def require(key: str, value: Any, fine: bool, what: str) -> None:
+    if not fine:
+        raise CutawayError(f"{key} must be {what}, not {value!r}.")
+
+
+def hint(section: str) -> str:
+    """For a table that is none: the nearest one, or the one that a key of that name belongs in."""
+    home = [name for name in SECTIONS if section in keys(name)]
+    return f" {section} belongs in [{home[0]}]." if home else nearest(section, [*SECTIONS, "task"])
+
+
+def seconds(text: str) -> float:
+    """How long 90s, 30m or 1h30m is."""
+    number = r"(\d+(?:\.\d+)?)"
+    parts = re.fullmatch(rf"(?:{number}h)?(?:{number}m)?(?:{number}s)?", text.replace(" ", ""))
+    total = (
+        sum(float(part or 0) * unit for part, unit in zip(parts.groups(), (3600, 60, 1), strict=True)) if parts else 0
+    )
+    if not total:
+        raise CutawayError(f"{text!r} is no length of time: write it like 90s, 30m or 1h30m.")
+    return total
+
+
+def located(path: str, beside: Path) -> str:
+    """Where a recipe's file of data is: beside the recipe, here, in $CUTAWAY_DATA or ../shared/data."""
+    wanted = Path(path).expanduser()
+    places = [beside, Path(), *(Path(place) for place in (os.environ.get("CUTAWAY_DATA"), "../shared/data") if place)]
+    for place in places:
+        if (place / wanted).exists():
+            return str((place / wanted).resolve())
+    looked = ", ".join(str(place.resolve()) for place in dict.fromkeys(places))
+    raise CutawayError(f"The recipe's data {path} is not there. It was looked for in {looked}.")
+
+
+def toml(value: Any) -> str:
+    """A plain value as TOML writes it."""
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{json.dumps(str(key))} = {toml(one)}' for key, one in value.items())} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml, value))}]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(value) if isinstance(value, bool | int) else repr(float(value))

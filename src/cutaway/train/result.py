@@ -1,0 +1,61 @@
+"""The end of a training: the model's folder, with its task, its loss curve and how it went."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from cutaway import checkpoint
+from cutaway.model import GPT
+from cutaway.tasks import ClassTask, save_task
+from cutaway.tasks.head import Classifier, write_classifier
+from cutaway.train import lora, state
+from cutaway.train.distributed import Team, whole
+from cutaway.train.events import Report
+from cutaway.train.metrics import read_lines
+from cutaway.train.picture import loss_picture
+from cutaway.train.resuming import write_text
+from cutaway.train.setup import Setup
+
+
+def write_result(ready: Setup, model: GPT | Classifier, report: Report, team: Team) -> None:
+    """Write the model, whole and plain however it was trained, and what belongs to it. All processes come here."""
+    weights = {name: whole(parameter.detach()) for name, parameter in model.named_parameters()}
+    if team.first:
+        plain = plain_model(ready, model, weights)
+        folder = report.folder
+        if isinstance(plain, Classifier):
+            write_classifier(plain, ready.tokenizer, cast(ClassTask, ready.task), folder)
+        else:
+            checkpoint.write(plain, ready.tokenizer, folder)
+            save_task(ready.task, folder)
+        title = f"Loss: {folder.resolve().name}, {report.step:,} steps"
+        try:
+            write_text(folder / "loss.svg", loss_picture(read_lines(folder / "metrics.jsonl"), title))
+            write_text(folder / "report.json", json.dumps(asdict(report), indent=1, default=str) + "\n")
+        except OSError as error:
+            raise state.cannot_write(folder / "loss.svg", error) from error
+        if report.reason == "done":
+            for old in state.checkpoints(folder / "training")[:-1]:
+                state.remove(old)
+    team.wait()
+
+
+def plain_model(ready: Setup, model: GPT | Classifier, weights: Mapping[str, Tensor]) -> GPT | Classifier:
+    """These weights as a model of its own: no low-rank additions, nothing divided, nothing compiled."""
+    gpt = model.gpt if isinstance(model, Classifier) else model
+    with torch.device("meta"):
+        plain: GPT | Classifier = GPT(gpt.config)
+        if isinstance(model, Classifier):
+            plain = Classifier(cast(GPT, plain), model.score.out_features)
+        if ready.recipe.lora.rank:
+            lora.adapt(plain, ready.recipe.lora.rank, ready.recipe.lora.alpha)
+    plain.load_state_dict({name: weight.cpu() for name, weight in weights.items()}, assign=True)
+    if ready.recipe.lora.rank:
+        lora.merge(plain)
+    return plain.eval()

@@ -1,0 +1,139 @@
+"""The output folder of a training: begun where nothing is lost by it, gone on with by the recipe it began with."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from cutaway.errors import CutawayError
+from cutaway.tokenizer import Tokenizer
+from cutaway.train import state
+from cutaway.train.optimizer import share
+from cutaway.train.recipe import Recipe, Train
+from cutaway.train.setup import Setup
+
+FREE = frozenset(
+    f"train.{key}"
+    for key in (
+        "at_once", "checkpoint_every", "compile", "evaluate_batches", "evaluate_every", "prompt", "recompute",
+        "sample_every", "shard", "tensorboard",
+    )
+) | {"data.paths", "data.cache"}  # fmt: skip
+"""What may be said anew when a training goes on: it changes no step (the data is known by its contents)."""
+
+
+def find(output: Path, resume: bool) -> Path | None:
+    """The checkpoint to go on from; None to begin. A training that is there already is not begun again by accident."""
+    begun = state.latest(output / "training")
+    if begun is not None and not resume:
+        raise CutawayError(
+            f"{output} holds a training that has come to step {state.read(begun).step:,}. "
+            "Go on with it (--resume), or choose another folder for a new one."
+        )
+    return begun
+
+
+def claim(output: Path) -> None:
+    """Make the folder, or refuse it before any work is done for nothing."""
+    if (output / "config.json").exists():
+        raise CutawayError(
+            f"{output} holds a model already, which would be lost: choose another folder, or remove it first."
+        )
+    if output.exists() and not output.is_dir():
+        raise CutawayError(f"{output} is a file, and a model is written as a folder: choose another name.")
+    try:
+        (output / "training").mkdir(parents=True, exist_ok=True)
+        probe = output / f".{os.getpid()}.partial"
+        probe.write_text("", encoding="utf-8")
+        probe.unlink()
+    except OSError as error:
+        raise CutawayError(f"Nothing can be written to {output}: {error.strerror or error}.") from error
+
+
+def write_down(ready: Setup, output: Path) -> None:
+    """Keep the whole recipe and the vocabulary, so that the training can go on by them alone."""
+    tokenizer = output / "training" / "tokenizer"
+    try:
+        shutil.rmtree(tokenizer, ignore_errors=True)
+        ready.tokenizer.save(tokenizer)
+        write_text(output / "recipe.toml", ready.recipe.to_toml())
+    except OSError as error:
+        raise state.cannot_write(output / "recipe.toml", error) from error
+
+
+def write_text(path: Path, text: str) -> None:
+    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def written_recipe(output: Path) -> Recipe:
+    """The whole recipe of the training in a folder."""
+    try:
+        return Recipe.from_dict(tomllib.loads((output / "recipe.toml").read_text(encoding="utf-8")))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise CutawayError(f"{output / 'recipe.toml'} cannot be read: {error}.") from None
+
+
+def written_tokenizer(output: Path) -> Tokenizer:
+    return Tokenizer.load(output / "training" / "tokenizer")
+
+
+def merged(begun: Path, given: Recipe | None) -> Recipe:
+    """The recipe a training goes on by: its own, with what may be said anew; refused if something else has changed."""
+    was = state.read(begun)
+    recipe = Recipe.from_dict(was.recipe)
+    if given is None:
+        return recipe
+    differ = []
+    for key in sorted(said(given)):
+        new, old = given.get(key), recipe.get(key)
+        if key == "train.steps" and new != old:
+            recipe = longer(recipe, new, was.step)
+        elif key in FREE:
+            section, _, name = key.partition(".")
+            recipe = recipe.but({section: {name: plain(new)}})
+        elif plain(new) != plain(old) and new != "auto":
+            differ.append(f"{key} was {plain(old)!r} and is {plain(new)!r} now")
+    if differ:
+        raise CutawayError(
+            f"This training began with another recipe: {'; '.join(differ)}. "
+            "Resume it as it was (--resume needs nothing more), or begin a new one in another folder."
+        )
+    return recipe
+
+
+def said(given: Recipe) -> set[str]:
+    """The keys a recipe gives a value of its own to."""
+    plainly = Recipe()
+    own = {f"{section}.{key}" for section, table in given.to_dict().items() for key in table}
+    return set(given.said) | {key for key in own if plain(given.get(key)) != plain(plainly.get(key))}
+
+
+def plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def longer(recipe: Recipe, steps: int, step: int) -> Recipe:
+    """The same recipe for another number of steps, if the learning rate of the steps already done stays what it was."""
+    how = recipe.train
+
+    def falls_from(how: Train) -> float:
+        return {"constant": float("inf"), "wsd": how.steps - share(how.decay, how.steps)}.get(how.schedule, 0)
+
+    other = recipe.but({"train": {"steps": steps}})
+    same_start = share(how.warm_up, how.steps) == share(how.warm_up, steps)
+    if steps > step and same_start and min(falls_from(how), falls_from(other.train)) >= step:
+        return other
+    raise CutawayError(
+        f"This training began with train.steps = {how.steps:,}, and is at step {step:,}: its learning rate has "
+        f"followed that number, so that {steps:,} would be another training. Resume it as it was, or begin a new one "
+        "from its result (--from); a constant schedule with warm_up in steps can be made longer."
+    )

@@ -1,0 +1,38 @@
+"""A look at what the model writes while it learns."""
+
+from __future__ import annotations
+
+import torch
+
+from cutaway.generate import Settings, generate
+from cutaway.model import GPT
+from cutaway.tokenizer import Tokenizer
+from cutaway.train.events import Sampled
+from cutaway.train.shards import Dataset
+
+MOST = 120
+"""Tokens in a sample."""
+
+
+@torch.no_grad()
+def sample(
+    model: GPT, tokenizer: Tokenizer, dataset: Dataset, step: int, number: int, prompt: str, seed: int
+) -> Sampled:
+    """What the model makes of the prompt; or, where answers are learned, of the number-th held-out record."""
+    split = dataset.held if len(dataset.held) else dataset.train
+    reference = None
+    if split.answers is None:
+        given = tokenizer.encode(prompt)[: model.config.context - 1]
+        how = Settings(max_tokens=min(MOST, model.config.context - max(1, len(given))), seed=seed)
+    else:
+        at = number % len(split)
+        ids, answer = split[at].tolist(), int(split.answers[at])
+        given, reference = ids[:answer], tokenizer.decode(ids[answer:-1]).strip()
+        how = Settings(max_tokens=min(MOST, model.config.context - len(given)), top_k=1)
+        prompt = tokenizer.decode(given)
+    training = model.training
+    model.eval()
+    with torch.compiler.set_stance("force_eager"):  # one token at a time is not what the blocks were compiled for
+        [result] = generate(model, tokenizer, [given], how)
+    model.train(training)
+    return Sampled(step, prompt, result.text, reference)
