@@ -48,3 +48,33 @@ def folder(tiny_lm, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("models") / "tiny"
     tiny_lm.save(path)
     return path
+
+
+@pytest.fixture(scope="session")
+def trained(tiny_lm, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Any], Path]:
+    """A function: a task -> the folder of a model for it, small and with random weights, context 48."""
+    import torch
+
+    from cutaway.config import Config
+    from cutaway.language_model import LanguageModel
+    from cutaway.model import GPT
+    from cutaway.tasks import save_task
+    from cutaway.tasks.head import Classifier, write_classifier
+
+    def make(task: Any) -> Path:
+        path = tmp_path_factory.mktemp("trained") / task.name
+        tokenizer = tiny_lm.tokenizer.with_specials(list(task.specials))
+        torch.manual_seed(5)
+        gpt = GPT(Config(len(tokenizer), context=48, width=32, layers=2, heads=2, end_token=tokenizer.end))
+        with torch.no_grad():
+            gpt.token_embedding.weight.mul_(20)  # so that answers differ from text to text
+        if task.outputs:
+            classifier = Classifier(gpt, task.outputs)
+            torch.nn.init.normal_(classifier.score.weight)
+            write_classifier(classifier, tokenizer, task, path)
+        else:
+            LanguageModel(gpt, tokenizer).save(path)
+            save_task(task, path)
+        return path
+
+    return make

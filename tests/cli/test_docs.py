@@ -37,13 +37,20 @@ def test_what_the_page_shows_is_what_the_command_prints(cutaway, monkeypatch, bl
 
 @pytest.mark.skipif(not BUILTIN.is_dir(), reason="there is no built-in model yet")
 @pytest.mark.parametrize("block", blocks(builtin=True), ids=lambda block: block.splitlines()[0])
-def test_commands_with_the_built_in_model_run(cutaway, block):
+def test_commands_with_the_built_in_model_run(cutaway, monkeypatch, block):
     """Not compared: another built-in model writes other words."""
+    monkeypatch.chdir(ROOT)
     for command, _ in sessions(block):
         assert cutaway(*shlex.split(command.partition(" < ")[0])[1:], stdin=b"").code == 0
 
 
-@pytest.mark.parametrize("verb", ["explore", "generate", "predict", "tokens", "parameters", "pull", "convert"])
+@pytest.mark.parametrize(
+    "verb",
+    [
+        "explore", "generate", "predict", "tokens", "parameters", "train", "evaluate", "translate", "summarize",
+        "classify", "pull", "convert",
+    ],
+)  # fmt: skip
 def test_every_verb_and_every_option_it_has_is_on_the_page(cutaway, verb):
     section = PAGE.read_text().split(f"\n## {verb}\n")[1].split("\n## ")[0]
     shared = PAGE.read_text().split("\n## Shared\n")[1].split("\n## ")[0]

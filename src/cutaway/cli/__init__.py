@@ -16,7 +16,21 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from cutaway import __version__
-from cutaway.cli import convert, explore, generate, parameters, predict, pull, screen, tokens
+from cutaway.cli import (
+    classify,
+    convert,
+    evaluate,
+    explore,
+    generate,
+    parameters,
+    predict,
+    pull,
+    screen,
+    summarize,
+    tokens,
+    train,
+    translate,
+)
 from cutaway.cli.options import option
 from cutaway.errors import CutawayError
 
@@ -54,6 +68,11 @@ for verb in (
     predict.predict,
     tokens.tokens,
     parameters.parameters,
+    train.train,
+    evaluate.evaluate,
+    translate.translate,
+    summarize.summarize,
+    classify.classify,
     pull.pull,
     convert.convert,
 ):

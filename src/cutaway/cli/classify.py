@@ -1,0 +1,115 @@
+"""`cutaway classify`: by a model that was trained on labelled records."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cutaway.cli import lines, options, screen
+from cutaway.errors import CutawayError
+
+if TYPE_CHECKING:
+    from cutaway.tasks import ClassTask
+    from cutaway.tasks.answer import Judgement, TextClassifier
+
+
+def classify(
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="The text; for tasks on two or more texts, each of them."),
+    ] = None,
+    file: lines.File = None,
+    model: options.Model = "builtin",
+    device: options.Device = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Say which class a text is of, or many, line by line.
+
+    The text is the argument; a file or a pipe has one on each line, and each line is answered by one.
+
+    Where the task is about several texts (entailment, similarity, choice), tabs divide them in a line.
+
+    Example: cutaway classify "A warm and funny film." --model my-classifier
+
+    Example: cutaway classify "A man sleeps." "Somebody is awake." --model my-entailment
+    """
+    from cutaway.tasks import Choice, Labelled, load_task
+
+    task = load_task(options.locate(model))
+    if not isinstance(task, Labelled | Choice):
+        raise lines.untrained(model, task, "classification", "labelled.tsv")
+    if text and len(text) > 1 and len(task.fields) == 2:
+        raise CutawayError(f"{model} reads one text at a time, and {len(text)} were given: put quotes around it.")
+    texts = lines.read("\t".join(text) if text else None, file)
+    classifier = load_classifier(model, device)
+    count = cut = 0
+    for record, judgement in judged(classifier, texts):
+        count, cut = count + 1, cut + (judgement is not None and judgement.cut > 0)
+        if as_json:
+            screen.show_json({"model": model, **record, **(asdict(judgement) if judgement else {"label": None})})
+        elif judgement is None:
+            screen.put("\n")
+        elif text:
+            show(judgement)
+        else:
+            screen.put(f"{judgement.label}\t{judgement.probability:.4f}\n")
+    if not as_json:
+        lines.tell(count, {"too long, and not read as a whole": cut})
+
+
+def load_classifier(model: str, device: str | None) -> TextClassifier:
+    """The classifier by name, with a sign of life while it wakes up."""
+    with screen.working(f"waking {model}"):
+        from cutaway.language_model import find_device
+        from cutaway.tasks import answer
+
+        return answer.load_classifier(model, str(find_device(device)))
+
+
+def judged(classifier: TextClassifier, texts: lines.Texts) -> Iterator[tuple[dict[str, Any], Judgement | None]]:
+    """Every text as a record, with its class; a blank line has none, and keeps its place."""
+    from cutaway.tasks import answer
+
+    waiting: deque[dict[str, Any]] = deque()
+
+    def records(each: Iterable[str]) -> Iterator[dict[str, Any]]:
+        for number, line in enumerate(each, 1):
+            waiting.append(record_of(line, number, classifier.task) if line.strip() else {"text": line})
+            if line.strip():
+                yield waiting[-1]
+
+    for judgement in answer.classify(classifier, records(texts.each), texts.at_once):
+        while blank(waiting[0]):
+            yield waiting.popleft(), None
+        yield waiting.popleft(), judgement
+    yield from ((record, None) for record in waiting)
+
+
+def blank(record: dict[str, Any]) -> bool:
+    return "text" in record and not record["text"].strip()
+
+
+def record_of(line: str, number: int, task: ClassTask) -> dict[str, Any]:
+    """A line as a record without its label."""
+    first, *more = task.fields[:-1]
+    if not more:
+        return {first: line}
+    parts = line.split("\t")
+    choices = more == ["choices"]
+    wanted = 1 + (task.classes if choices else len(more))
+    if len(parts) != wanted:
+        what = f"a context and {task.classes} choices" if choices else f"{first} and {more[0]}"
+        raise CutawayError(
+            f"Text {number:,}: {task.name} reads {what}, divided by tabs, and this has {len(parts)} of {wanted} parts."
+        )
+    return {first: parts[0], "choices": parts[1:]} if choices else dict(zip((first, *more), parts, strict=True))
+
+
+def show(judgement: Judgement) -> None:
+    """All classes, likeliest first."""
+    order = sorted(judgement.probabilities.items(), key=lambda pair: -pair[1])
+    screen.show(screen.bars([screen.Row(label, share) for label, share in order], number=False))

@@ -1,0 +1,157 @@
+"""`cutaway evaluate`: how good a model is, and how that was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from cutaway.cli import options, screen
+from cutaway.cli.classify import load_classifier
+from cutaway.cli.options import option
+from cutaway.errors import CutawayError
+
+if TYPE_CHECKING:
+    from cutaway.evaluate.lambada import Lambada
+    from cutaway.evaluate.perplexity import Perplexity
+    from cutaway.evaluate.scores import Score
+
+TEXT, RECORDS = "Text", "Records of a task"
+
+
+def evaluate(
+    on: Annotated[
+        str, option("--on", value="DATA", help="wikitext2, wikitext103, lambada, or a file or folder of your own.")
+    ],
+    window: Annotated[
+        int | None,
+        option(
+            "--window",
+            value="N",
+            panel=TEXT,
+            help="How many tokens the model looks at. [dim]\\[default: all it can][/]",
+        ),
+    ] = None,
+    stride: Annotated[
+        int | None,
+        option(
+            "--stride", value="N", panel=TEXT, help="How far apart windows begin. [dim]\\[default: half a window][/]"
+        ),
+    ] = None,
+    detokenizer: Annotated[
+        str | None,
+        option("--detokenizer", value="NAME", panel=TEXT, help="wikitext or none. [dim]\\[default: as the data is][/]"),
+    ] = None,
+    beams: Annotated[
+        int,
+        option(
+            "--beams", value="N", panel=RECORDS, help="Translations and summaries: search for the likeliest with N."
+        ),
+    ] = 4,
+    column: Annotated[
+        list[str] | None,
+        option("--column", value="FIELD=NAME", panel=RECORDS, help="Where a field is in the file. Repeatable."),
+    ] = None,
+    limit: Annotated[int | None, option("--limit", value="N", help="Only the first N records or documents.")] = None,
+    model: options.Model = "builtin",
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Measure a model, and say how it was measured.
+
+    A language model by perplexity and bits per byte, or by how often it knows LAMBADA's last words.
+
+    A translator by BLEU, a summarizer by ROUGE, a classifier by its right answers, on records as in its training.
+
+    Example: cutaway evaluate --on wikitext2 --model gpt2
+
+    Example: cutaway evaluate --on test.tsv --model my-translator
+    """
+    from cutaway.tasks import load_task
+
+    columns = read_columns(column or [])
+    folder = options.locate(model)
+    task = load_task(folder)
+    if task.outputs and dtype is not None:
+        raise CutawayError("A classifier is measured in float32: leave --dtype away.")
+    with screen.working("looking for the data"):
+        from cutaway.evaluate import run
+
+        run.find(on)  # refused before the model is loaded
+    lm = load_classifier(model, device) if task.outputs else options.load(model, device, dtype)
+    with counting(on) as report:
+        found = run.evaluate(lm, on, task, window, stride, detokenizer, beams, limit, columns or None, report)
+    if as_json:
+        screen.show_json(found.as_dict())
+        return
+    show(found.result)
+    screen.show()
+    screen.show(found.how)
+
+
+def read_columns(given: list[str]) -> dict[str, str | int]:
+    """`["source=en", "target=1"]` -> `{"source": "en", "target": 1}`."""
+    columns: dict[str, str | int] = {}
+    for one in given:
+        field, found, name = one.partition("=")
+        if not (field and found and name):
+            raise CutawayError(
+                f"--column takes a field and the name or number of its column, like text=sentence, not {one!r}."
+            )
+        columns[field] = int(name) if name.isdecimal() else name
+    return columns
+
+
+def show(result: Perplexity | Lambada | Score) -> None:
+    """The numbers, that which matters most first."""
+    rows = numbers(result)
+    name_cells, number_cells = (max(len(row[part]) for row in rows) for part in (0, 1))
+    for place, (name, number, unit) in enumerate(rows):
+        line = f"{name:<{name_cells}}  {number:>{number_cells}}{unit}"
+        screen.show(Text(line, "dim" if place else ""))
+
+
+def numbers(result: Perplexity | Lambada | Score) -> list[tuple[str, str, str]]:
+    """Name, number and unit."""
+    from cutaway.evaluate.lambada import Lambada
+    from cutaway.evaluate.perplexity import Perplexity
+
+    if isinstance(result, Perplexity):
+        words = result.word_perplexity
+        return [
+            ("perplexity", f"{result.perplexity:,.2f}", ""),
+            ("bits per byte", f"{result.bits_per_byte:.4f}", ""),
+            ("nats per token", f"{result.nats_per_token:.4f}", ""),
+            *([] if words is None else [("word perplexity", f"{words:,.2f}", "")]),
+        ]
+    if isinstance(result, Lambada):
+        return [
+            ("accuracy", f"{100 * result.accuracy:.2f}", " %"),
+            ("perplexity", f"{result.perplexity:,.2f}", ""),
+            ("token accuracy", f"{100 * result.token_accuracy:.2f}", " %"),
+            ("token perplexity", f"{result.token_perplexity:,.2f}", ""),
+            ("filtered accuracy", f"{100 * result.filtered_accuracy:.2f}", " %"),
+        ]
+    unit = " %" if result.name == "accuracy" else ""
+    parts = [(name, f"{value:.2f}", unit) for name, value in result.parts.items() if name != result.name]
+    return [(result.name, f"{result.value:.2f}", unit), *parts]
+
+
+@contextmanager
+def counting(on: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error; call what this gives with how much is done, and of how much."""
+    with Progress(
+        TextColumn("{task.description}", style="dim", markup=False),
+        BarColumn(bar_width=None, complete_style="green", finished_style="green", pulse_style="green"),
+        TaskProgressColumn(),
+        TimeRemainingColumn(compact=True),
+        console=screen.err,
+        transient=True,
+        disable=not screen.err.is_terminal or screen.err.is_dumb_terminal,
+    ) as bar:
+        task = bar.add_task(on, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

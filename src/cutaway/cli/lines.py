@@ -1,0 +1,93 @@
+"""Texts for the verbs that answer line by line: the argument, the lines of a file, or those of a pipe as they come."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated
+
+from cutaway.cli import options, screen
+from cutaway.cli.options import option
+from cutaway.errors import CutawayError
+
+if TYPE_CHECKING:
+    from cutaway.tasks import Task
+    from cutaway.tasks.answer import Answer
+
+WRITING = "How the answer is written"
+TOGETHER = 32
+
+File = Annotated[Path | None, option("--file", "-f", value="FILE", help="Read the texts from this file, one a line.")]
+Beams = Annotated[
+    int,
+    option("--beams", value="N", panel=WRITING, help="Search for the likeliest answer, keeping N; 1 is the fastest."),
+]
+MaxTokens = Annotated[
+    int | None, option("--max-tokens", "-n", value="N", panel=WRITING, help="Stop an answer after N tokens.")
+]
+LengthPenalty = Annotated[
+    float,
+    option("--length-penalty", value="N", panel=WRITING, help="Beams: higher favours longer answers, lower shorter."),
+]
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What is to be answered."""
+
+    each: Iterator[str]
+    at_once: int
+    """How many are answered together. A pipe's are answered one by one, for the next may take its time; and so are
+    those with beams, which are searched for one by one."""
+
+
+def read(text: str | None, file: Path | None, beams: int = 1) -> Texts:
+    """The argument, which is one text whatever is in it, or the lines of the file or pipe, taken as they are needed."""
+    if text is not None:
+        return Texts(iter([options.read_text(text, file)]), 1)
+    if file is not None:
+        try:
+            return Texts(decoded(file.open("rb"), str(file)), TOGETHER if beams == 1 else 1)
+        except OSError as error:
+            raise CutawayError(f"{file} cannot be read: {error.strerror}.") from None
+    if sys.stdin is None or sys.stdin.isatty():
+        raise CutawayError("There is no text: give it as an argument, with --file FILE, or through a pipe.")
+    return Texts(decoded(sys.stdin.buffer, "Standard input"), 1)
+
+
+def decoded(lines: IO[bytes], source: str) -> Iterator[str]:
+    with lines:
+        for number, line in enumerate(lines, 1):
+            yield options.decode(line.rstrip(b"\r\n"), f"{source}, line {number:,},")
+
+
+def untrained(model: str, task: Task, wanted: str, data: str) -> CutawayError:
+    """What to say of a model that was trained for another task, and how to get one for the wanted."""
+    name = "The built-in model" if model == "builtin" else model
+    return CutawayError(
+        f"{name} was trained for {task.name}, not for {wanted}. Train one for it: "
+        f"cutaway train {data} --task {wanted} -o my-model. Then add --model my-model."
+    )
+
+
+def show_answers(model: str, answers: Iterable[Answer], as_json: bool) -> None:
+    """Each answer as it comes: a line for a line, or JSON. What was not read or not finished is told at the end."""
+    count = cut = unended = 0
+    for answer in answers:
+        count, cut, unended = count + 1, cut + (answer.cut > 0), unended + (not answer.whole)
+        if as_json:
+            screen.show_json({"model": model, **asdict(answer)})
+        else:
+            screen.put(re.sub(r"\s*[\r\n]\s*", " ", answer.text) + "\n")
+    if not as_json:
+        tell(count, {"too long, and read without its end": cut, "broken off before its end": unended})
+
+
+def tell(count: int, notes: dict[str, int]) -> None:
+    """An aside about texts or answers that something happened to; none if nothing did."""
+    told = [what if count == 1 else f"{number:,} of {count:,} {what}" for what, number in notes.items() if number]
+    if told:
+        screen.aside("; ".join(told))

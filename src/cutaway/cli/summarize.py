@@ -1,0 +1,41 @@
+"""`cutaway summarize`: by a model that was trained on articles with their summaries."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cutaway.cli import lines, options
+
+
+def summarize(
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The text to summarize.")] = None,
+    file: lines.File = None,
+    beams: lines.Beams = 4,
+    max_tokens: lines.MaxTokens = None,
+    length_penalty: lines.LengthPenalty = 1.0,
+    model: options.Model = "builtin",
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Summarize a text, or many, line by line.
+
+    The text is the argument; a file or a pipe has one on each line, and each line is answered by one.
+
+    Of a text that is too long for the model, the end is not read.
+
+    Example: cutaway summarize "$(cat article.txt)" --model my-summarizer
+    """
+    from cutaway.tasks import Summary, load_task
+
+    task = load_task(options.locate(model))
+    if not isinstance(task, Summary):
+        raise lines.untrained(model, task, "summary", "articles.jsonl")
+    texts = lines.read(text, file, beams)
+    lm = options.load(model, device, dtype)
+    from cutaway.tasks import answer
+
+    answers = answer.summarize(lm, task, texts.each, beams, max_tokens, length_penalty, texts.at_once)
+    lines.show_answers(lm.name, answers, as_json)

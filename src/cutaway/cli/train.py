@@ -1,0 +1,136 @@
+"""`cutaway train`: a model of your own, from text or records, from nothing or from another model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cutaway.cli import screen
+from cutaway.cli.options import option
+from cutaway.errors import CutawayError
+
+if TYPE_CHECKING:
+    from cutaway.train.recipe import Recipe
+
+MODEL, LEARNING = "What learns (left out: chosen to fit)", "How it learns (left out: chosen to fit)"
+
+
+def train(
+    output: Annotated[Path, option("--output", "-o", value="FOLDER", help="Where the model is written.")],
+    data: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="DATA",
+            help="Files and folders of .txt, .jsonl, .tsv, .csv or .parquet, packed or not; or a recipe.",
+        ),
+    ] = None,
+    task: Annotated[
+        str | None,
+        option(
+            "--task",
+            value="TASK",
+            help="language, translation, summary, classification, entailment, similarity or choice. "
+            "[dim]\\[default: language, or that of --from][/]",
+        ),
+    ] = None,
+    resume: Annotated[bool, option("--resume", help="Go on where a training in the folder was left.")] = False,
+    from_: Annotated[
+        str | None, option("--from", value="MODEL", panel=MODEL, help="Go on from this model instead of a new one.")
+    ] = None,
+    layers: Annotated[int | None, option("--layers", value="N", panel=MODEL, help="How many blocks it has.")] = None,
+    width: Annotated[int | None, option("--width", value="N", panel=MODEL, help="The length of its vectors.")] = None,
+    heads: Annotated[
+        int | None, option("--heads", value="N", panel=MODEL, help="How many attention heads in a block.")
+    ] = None,
+    context: Annotated[
+        int | None, option("--context", value="N", panel=MODEL, help="The longest text it can look at, in tokens.")
+    ] = None,
+    vocabulary: Annotated[
+        int | None, option("--vocabulary", value="N", panel=MODEL, help="How many tokens it learns to cut text into.")
+    ] = None,
+    time: Annotated[
+        str | None,
+        option("--time", value="TIME", panel=LEARNING, help="About how long it may take: 90s, 30m, 1h30m."),
+    ] = None,
+    steps: Annotated[
+        int | None, option("--steps", value="N", panel=LEARNING, help="How often the weights are changed.")
+    ] = None,
+    batch: Annotated[
+        int | None, option("--batch", value="N", panel=LEARNING, help="How many rows of text or records a step has.")
+    ] = None,
+    learning_rate: Annotated[
+        float | None, option("--learning-rate", value="N", panel=LEARNING, help="The highest learning rate.")
+    ] = None,
+    checkpoint_every: Annotated[
+        int | None, option("--checkpoint-every", value="N", panel=LEARNING, help="Save every N steps.")
+    ] = None,
+    seed: Annotated[
+        int | None, option("--seed", "-s", value="N", panel=LEARNING, help="The same seed, the same model.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        option("--set", value="KEY=VALUE", help="Anything else in a recipe, like train.schedule=linear. Repeatable."),
+    ] = None,
+    as_json: Annotated[bool, option("--json", help="Print what happens as JSON, one object a line.")] = False,
+) -> None:
+    """Train a model of your own.
+
+    What is left out is chosen to fit the data and the time, and told. Ctrl-C saves and leaves.
+
+    Example: cutaway train my.txt -o my-model --time 30m
+
+    Example: cutaway train pairs.tsv --task translation -o my-translator
+
+    Example: cutaway train recipes/x.toml -o my-model --set train.steps=100
+    """
+    said: dict[str, dict[str, Any]] = {
+        "model": {
+            "from": from_, "layers": layers, "width": width, "heads": heads, "context": context,
+            "vocabulary": vocabulary,
+        },
+        "task": {"name": task},
+        "train": {
+            "time": time, "steps": steps, "batch": batch, "learning_rate": learning_rate,
+            "checkpoint_every": checkpoint_every, "seed": seed,
+        },
+    }  # fmt: skip
+    recipe = read_recipe(data or [], said, settings or [], resume)
+    from cutaway.cli import training
+
+    watch: training.Lines | training.Screen = training.Lines() if as_json else training.Screen(output)
+    with screen.working("waking torch"):
+        from cutaway.train.loop import train as learn
+    try:
+        with watch:
+            report = learn(recipe, output, resume, watch)
+    except KeyboardInterrupt:
+        if not as_json:
+            screen.aside(training.interrupted(output))
+        raise typer.Exit(130) from None
+    if report.reason == "stopped":
+        raise typer.Exit(130)
+
+
+def read_recipe(data: list[Path], said: dict[str, dict[str, Any]], changes: list[str], resume: bool) -> Recipe | None:
+    """The recipe that is named, or one for the data; with what the command line says. None: the one that was begun."""
+    from cutaway.train.recipe import Recipe
+
+    given = {
+        section: table
+        for section, values in said.items()
+        if (table := {key: value for key, value in values.items() if value is not None})
+    }
+    if [path for path in data if path.suffix == ".toml"]:
+        if len(data) > 1:
+            raise CutawayError("A recipe names its own data: give one recipe, or data, not both.")
+        recipe = Recipe.load(data[0])
+    else:
+        recipe = Recipe.from_dict({"data": {"paths": [str(path.absolute()) for path in data]}} if data else {})
+    recipe = recipe.but(given).changed(changes)
+    if resume and not recipe.said:
+        return None
+    if not recipe.data.paths and not resume:
+        raise CutawayError("There is nothing to learn from: name files, folders or a recipe; or --resume a training.")
+    return recipe

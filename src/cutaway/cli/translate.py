@@ -1,0 +1,46 @@
+"""`cutaway translate`: by a model that was trained on pairs of sentences."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cutaway.cli import lines, options
+from cutaway.cli.options import option
+
+
+def translate(
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The text to translate.")] = None,
+    file: lines.File = None,
+    back: Annotated[
+        bool, option("--back", help="The other direction, if the model was trained for both (task.back).")
+    ] = False,
+    beams: lines.Beams = 4,
+    max_tokens: lines.MaxTokens = None,
+    length_penalty: lines.LengthPenalty = 1.0,
+    model: options.Model = "builtin",
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Translate a text, or many, line by line.
+
+    The text is the argument; a file or a pipe has one on each line, and each line is answered by one.
+
+    Example: cutaway translate "Where is the station?" --model my-translator
+
+    Example: cutaway translate --file letter.txt --model my-translator
+    """
+    from cutaway.tasks import Translation, load_task
+
+    task = load_task(options.locate(model))
+    if not isinstance(task, Translation):
+        raise lines.untrained(model, task, "translation", "pairs.tsv")
+    task = task.turned() if back else task
+    texts = lines.read(text, file, beams)
+    lm = options.load(model, device, dtype)
+    from cutaway.tasks import answer
+
+    answers = answer.translate(lm, task, texts.each, beams, max_tokens, length_penalty, texts.at_once)
+    lines.show_answers(lm.name, answers, as_json)
