@@ -159,6 +159,9 @@ UNUSUAL: dict[str, Callable[[Document], object]] = {
     "whole words": lambda d: d["model"].update(ignore_merges=True, merges=MERGES[:2]),
     "greedy special token": lambda d: d["added_tokens"][0].update(lstrip=True),
     "a word of its own": lambda d: d["added_tokens"].append({**WORD, "normalized": False}),
+    "a word that is a token": lambda d: d["added_tokens"].append(
+        {**WORD, "id": 257, "content": "he", "normalized": True}
+    ),
     "an end to each text": lambda d: d.update(
         normalizer={"type": "Lowercase"}, truncation={"max_length": 3, "stride": 0, "strategy": "LongestFirst"}
     ),
@@ -194,6 +197,29 @@ def test_a_tokenizer_json_that_is_not_as_gpt2s_is_followed_to_the_letter(
 def test_transformers_own_note_on_the_first_space_is_heeded(tmp_path: Path) -> None:
     folder = put(tmp_path, tokenizer_json=document(), tokenizer_config_json={"add_prefix_space": True})
     assert Tokenizer.load(folder).decode(Tokenizer.load(folder).encode("the")) == " the"
+
+
+def test_the_first_space_is_put_before_a_text_from_the_older_files_too(tmp_path: Path) -> None:
+    files = {
+        "vocab_json": VOCAB,
+        "merges_txt": "#version: 0.2\na b\n",
+        "tokenizer_config_json": {"add_prefix_space": True},
+    }
+    ours = Tokenizer.load(put(tmp_path, **files))
+    ours.save(tmp_path / "saved")
+    assert ours.decode(ours.encode("ab")) == " ab"
+    assert Tokenizer.load(tmp_path / "saved").encode("ab") == ours.encode("ab") == [VOCAB["Ġ"], VOCAB["ab"]]
+
+
+def test_a_special_token_may_be_spelled_like_one_that_merges_make(tmp_path: Path) -> None:
+    both = {**WORD, "id": 257, "content": "he", "special": True, "normalized": False}
+    folder = with_change(tmp_path, lambda d: d["added_tokens"].append(both))
+    ours = Tokenizer.load(folder)
+    assert isinstance(ours._engine, ByRank) and (len(ours), ours.specials["he"]) == (261, 257)
+    for special in (False, True):
+        assert ours.encode(" the thin she", special) == reference(folder, special).encode(" the thin she").ids
+    ours.save(tmp_path / "saved")
+    assert Tokenizer.load(tmp_path / "saved").encode(" the", special=True) == ours.encode(" the", special=True)
 
 
 def test_the_end_of_a_text_may_have_another_name(tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ from cutaway.vocabulary import ALPHABET, Vocabulary, spell
 SPLIT = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"""
 """GPT-2's first cut: contractions, words, numbers and signs, each with the space before it, and other white space."""
 PIECE = 1 << 18
-"""Longer texts are cut into pieces of about so many characters, one core for each."""
+"""Longer texts are encoded in pieces of about so many characters: tiktoken's first cut breaks down on a million spaces,
+unless they end the text."""
 
 _SPACE = "\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 BORDER = re.compile(f"(?<=[^{_SPACE}])(?=[{_SPACE}])|(?<=[{_SPACE}])(?=[{_SPACE}][^{_SPACE}])")
@@ -58,7 +59,7 @@ class ByRank:
         import tiktoken
 
         ids = [vocabulary.tokens[letter] for letter in ALPHABET.values()]
-        merged = [vocabulary.tokens[first + second] for first, second in vocabulary.merges]
+        merged = [vocabulary.tokens[token] for token in vocabulary.made]
         ids += merged
         in_order = all(a < b for a, b in pairwise(merged))
         ranks = {table[i]: i for i in ids} if in_order else {table[i]: rank for rank, i in enumerate(ids)}
@@ -76,8 +77,8 @@ class ByRank:
     def _ordinary(self, text: str) -> list[int]:
         if len(text) <= PIECE:
             ids = self.bpe.encode_ordinary(text)
-        else:  # also: tiktoken's first cut cannot take a million spaces at once, unless they end the text
-            ids = joined(spread(self.bpe.encode_ordinary, list(pieces(text, PIECE))))
+        else:
+            ids = joined(map(self.bpe.encode_ordinary, pieces(text, PIECE)))
         return ids if self.ids is None else [self.ids[rank] for rank in ids]
 
     def encode_bytes(self, data: bytes) -> list[int]:
@@ -97,10 +98,10 @@ class ByRules:
             self.ordinary = tokenizers.Tokenizer.from_str(text)
         except Exception as error:  # the library raises no class of its own
             raise CutawayError(f"{vocabulary.source} is not a tokenizer that can be run: {error}.") from None
-        for name, i in vocabulary.specials.items():
+        for name, i in {**vocabulary.specials, **vocabulary.words}.items():
             if self.special.token_to_id(name) != i:
                 raise CutawayError(
-                    f"{vocabulary.source} gives the special token {name!r} the id {i}, but by its own rules it would "
+                    f"{vocabulary.source} gives the added token {name!r} the id {i}, but by its own rules it would "
                     f"be {self.special.token_to_id(name)}. Give it that id, or put it among the other tokens."
                 )
         for each in (self.special, self.ordinary):

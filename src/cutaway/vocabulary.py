@@ -11,7 +11,8 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -55,10 +56,10 @@ class Vocabulary:
     merges: list[tuple[str, str]]
     """Which two neighbours become one token, in the order in which it is done."""
     specials: dict[str, int]
-    """The text of every token that no merge makes and that ordinary text never becomes."""
+    """The text of every token that ordinary text never becomes, and its id."""
     end: str | None = None
     """Which of the special tokens ends a text."""
-    words: dict[str, int] | None = None
+    words: dict[str, int] = field(default_factory=dict)
     """Texts that a `tokenizer.json` makes one token wherever they stand, without merges."""
     scheme: dict[str, Any] | None = None
     """The whole `tokenizer.json`, when it asks for more than what GPT-2 does."""
@@ -66,9 +67,8 @@ class Vocabulary:
     """The file it was read from, for messages."""
 
     def __post_init__(self) -> None:
-        every = [*self.tokens.items(), *self.specials.items(), *(self.words or {}).items()]
-        _check_ids(every, self.source)
-        unknown = {*chain.from_iterable(self.merges), *map("".join, self.merges)} - self.tokens.keys()
+        _check_ids({**self.tokens, **self.specials, **self.words}, self.source)
+        unknown = {*chain.from_iterable(self.merges), *self.made} - self.tokens.keys()
         if unknown:
             first, second = next(pair for pair in self.merges if not unknown.isdisjoint((*pair, "".join(pair))))
             token = next(token for token in (first, second, first + second) if token in unknown)
@@ -77,39 +77,44 @@ class Vocabulary:
                 "The vocabulary and the merges must come from the same tokenizer."
             )
 
+    @cached_property
+    def made(self) -> list[str]:
+        """The token that each merge makes."""
+        return list(map("".join, self.merges))
+
     def __len__(self) -> int:
-        return len(self.tokens) + len(self.specials) + len(self.words or {})
+        return len({*self.tokens, *self.specials, *self.words})
 
     def table(self) -> list[bytes]:
         """The bytes of every token, by id."""
         table = [b""] * len(self)
         token = ""
         try:
-            for token, i in [*self.specials.items(), *(self.words or {}).items()]:
-                table[i] = token.encode()
             for token, i in self.tokens.items():
                 table[i] = unspell(token)
+            for token, i in [*self.specials.items(), *self.words.items()]:
+                table[i] = token.encode()
         except UnicodeEncodeError:
             raise _not_byte_level(self.source, f"its token {token!r} is not spelled in GPT-2's alphabet") from None
         return table
 
     def spellings(self) -> dict[str, int]:
         """Every token, special ones too, by its spelling, in the order of the ids: what `vocab.json` holds."""
-        every = {**self.tokens, **self.specials, **(self.words or {})}
+        every = {**self.tokens, **self.specials, **self.words}
         return dict(sorted(every.items(), key=lambda item: item[1]))
 
     def add(self, names: Iterable[str]) -> Vocabulary:
         """The same with these special tokens more, where it does not have them; their ids follow the last one."""
-        specials = dict(self.specials)
+        specials, size = dict(self.specials), len(self)
         for name in names:
-            if not name or name in self.tokens or name in (self.words or {}):
+            if not name or name in self.tokens or name in self.words:
                 raise CutawayError(
                     f"{name!r} cannot be a special token: "
                     + ("it is in the vocabulary as an ordinary one. " if name else "it is empty. ")
                     + "Choose a name that no text has, such as '<|separator|>'."
                 )
             if name not in specials:
-                specials[name] = len(self) + len(specials) - len(self.specials)
+                specials[name], size = size, size + 1
         end = self.end or (END if END in specials else None)
         return replace(self, specials=specials, end=end)
 
@@ -220,7 +225,10 @@ def _from_pair(vocab: Path, merges: Path, notes: dict[str, Any]) -> Vocabulary:
         if _LOOKS_SPECIAL.fullmatch(token) or not letters.issuperset(token):
             names.setdefault(token, tokens[token])
     specials = {name: tokens.pop(name, i) for name, i in names.items()}
-    return Vocabulary(tokens, pairs, _tokens(specials, vocab), _end(specials, notes), source=str(vocab))
+    plain = Vocabulary(tokens, pairs, _tokens(specials, vocab), _end(specials, notes), source=str(vocab))
+    if notes.get("add_prefix_space") is not True:
+        return plain
+    return replace(plain, scheme={**plain.document(), "pre_tokenizer": {**_BYTE_LEVEL, "add_prefix_space": True}})
 
 
 def _from_document(path: Path, notes: dict[str, Any]) -> Vocabulary:
@@ -248,11 +256,15 @@ def _from_document(path: Path, notes: dict[str, Any]) -> Vocabulary:
     groups: dict[bool, dict[str, int]] = {True: {}, False: {}}
     for entry in added:
         name, i = entry["content"], entry.get("id")
-        if tokens.pop(name, i) != i:
-            raise CutawayError(f"{path}: the token {name!r} has two ids, {model['vocab'][name]} and {i}.")
+        if tokens.get(name, i) != i:
+            raise CutawayError(f"{path}: the token {name!r} has two ids, {tokens[name]} and {i}.")
         groups[entry.get("special") is True][name] = i
-    if END in tokens and END not in {first + second for first, second in merges}:
-        groups[True][END] = tokens.pop(END)
+    made = {*map("".join, merges), *ALPHABET.values()}
+    if END in tokens and END not in made:
+        groups[True].setdefault(END, tokens[END])
+    tokens = {
+        name: i for name, i in tokens.items() if name in made or not (name in groups[True] or name in groups[False])
+    }
     specials, words = _tokens(groups[True], path), _tokens(groups[False], path)
     scheme = None if _as_gpt2_does(document) else document
     return Vocabulary(tokens, merges, specials, _end(specials, notes), words, scheme, str(path))
@@ -307,14 +319,14 @@ def _merges(value: object, path: Path) -> list[tuple[str, str]]:
     return list(map(tuple, pairs))
 
 
-def _check_ids(tokens: list[tuple[str, int]], source: str) -> None:
+def _check_ids(tokens: dict[str, int], source: str) -> None:
     """Refuse ids that are used twice, or that leave some number out."""
-    ids = sorted([i for _, i in tokens])
+    ids = sorted(tokens.values())
     if ids == list(range(len(ids))) and ids:
         return
     for i, times in Counter(ids).items():
         if times > 1:
-            names = ", ".join(repr(name) for name, other in tokens if other == i)
+            names = ", ".join(repr(name) for name, other in tokens.items() if other == i)
             raise CutawayError(f"{source}: the id {i} belongs to {times} tokens ({names}). The file is damaged.")
     if not ids or ids[0] < 0:
         raise CutawayError(f"{source}: " + ("a token has a negative id." if ids else "the vocabulary is empty."))
