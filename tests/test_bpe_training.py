@@ -7,8 +7,8 @@ import bz2
 import gzip
 import lzma
 import random
+import threading
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -163,7 +163,12 @@ def test_ctrl_c_ends_it() -> None:
         heard.append(read)
 
     with pytest.raises(KeyboardInterrupt):
-        Tokenizer.train((f"text {i}" for i in count()), 300, progress=interrupt)  # without end
+        Tokenizer.train((f"text {i}" for i in range(10_000_000)), 300, progress=interrupt)  # as good as without end
+    learning = [thread for thread in threading.enumerate() if thread.name == "bpe-training"]
+    for thread in learning:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in learning)  # nothing reads on behind the caller's back
+    assert heard[-1] < 10_000_000
 
 
 def test_a_mistake_in_the_callers_texts_is_the_callers_to_see() -> None:

@@ -161,8 +161,8 @@ def _interruptible(work: Callable[[Callable[[Iterator[str]], Iterator[str]]], No
             failed.append(error)
 
     thread = threading.Thread(target=run, name="bpe-training", daemon=True)
-    thread.start()
-    try:
+    try:  # from before the start: Ctrl-C can come at any line, and would leave the thread reading for ever
+        thread.start()
         while thread.is_alive():
             thread.join(0.1)
     except BaseException:

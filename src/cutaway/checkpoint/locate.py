@@ -9,14 +9,16 @@ from pathlib import Path
 from cutaway.checkpoint import hub
 from cutaway.errors import CutawayError, nearest
 
-BUILTIN = Path(__file__).parents[1] / "data" / "builtin"
+DATA = Path(__file__).parents[1] / "data"
+SHIPPED = ("builtin", "translator", "summarizer", "classifier")
+"""The models that come with the package: the one that writes, and one for each of the verbs that answer."""
 
 
 def locate(name: str | Path, progress: Callable[[str, int, int], None] | None = None) -> Path:
-    """The folder a name stands for: "builtin", the folder itself, or a model on the hub, fetched if it is not here."""
+    """The folder a name stands for: a model that ships, the folder itself, or one on the hub, fetched if not here."""
     name = str(name)
-    if name == "builtin":
-        return BUILTIN
+    if name in SHIPPED:
+        return DATA / name
     if Path(name).is_dir():
         return Path(name)
     if Path(name).exists():
@@ -28,4 +30,4 @@ def locate(name: str | Path, progress: Callable[[str, int, int], None] | None = 
     try:
         return hub.find(name) or hub.pull(name, progress=progress)
     except CutawayError as error:
-        raise CutawayError(f"{error}{nearest(name, ['builtin'])} The model that ships is called builtin.") from None
+        raise CutawayError(f"{error}{nearest(name, SHIPPED)} The model that ships is called builtin.") from None

@@ -39,6 +39,7 @@ def classify(
     """
     from cutaway.tasks import Choice, Labelled, load_task
 
+    model = lines.shipped(model, "classifier")
     task = load_task(options.locate(model))
     if not isinstance(task, Labelled | Choice):
         raise lines.untrained(model, task, "classification", "labelled.tsv")

@@ -64,12 +64,16 @@ def decoded(lines: IO[bytes], source: str) -> Iterator[str]:
             yield options.decode(line.rstrip(b"\r\n"), f"{source}, line {number:,},")
 
 
+def shipped(model: str, verb: str) -> str:
+    """The model a verb means by "builtin": the one that ships for what it does."""
+    return verb if model == "builtin" else model
+
+
 def untrained(model: str, task: Task, wanted: str, data: str) -> CutawayError:
     """What to say of a model that was trained for another task, and how to get one for the wanted."""
-    name = "The built-in model" if model == "builtin" else model
     return CutawayError(
-        f"{name} was trained for {task.name}, not for {wanted}. Train one for it: "
-        f"cutaway train {data} --task {wanted} -o my-model. Then add --model my-model."
+        f"{model} was trained for {task.name}, not for {wanted}. Leave out --model for the one that ships, or train "
+        f"your own: cutaway train {data} --task {wanted} -o my-model. Then add --model my-model."
     )
 
 

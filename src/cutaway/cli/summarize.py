@@ -30,6 +30,7 @@ def summarize(
     """
     from cutaway.tasks import Summary, load_task
 
+    model = lines.shipped(model, "summarizer")
     task = load_task(options.locate(model))
     if not isinstance(task, Summary):
         raise lines.untrained(model, task, "summary", "articles.jsonl")

@@ -34,6 +34,7 @@ def translate(
     """
     from cutaway.tasks import Translation, load_task
 
+    model = lines.shipped(model, "translator")
     task = load_task(options.locate(model))
     if not isinstance(task, Translation):
         raise lines.untrained(model, task, "translation", "pairs.tsv")

@@ -7,6 +7,7 @@ added up; with FSDP each has a part of every matrix, and they lend each other th
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -142,4 +143,6 @@ def write_parts(tensors: dict[str, Tensor], folder: Path) -> None:
 
 def read_parts(tensors: dict[str, Tensor], folder: Path) -> None:
     """Fill these tensors, divided or not, from such files, however they were divided; or from one plain safetensors."""
-    load(tensors, storage_reader=HuggingFaceStorageReader(str(folder)), no_dist=not dist.is_initialized())
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="torch.distributed is disabled")  # one process is fine
+        load(tensors, storage_reader=HuggingFaceStorageReader(str(folder)), no_dist=not dist.is_initialized())

@@ -14,6 +14,7 @@ from cutaway.model import GPT
 from cutaway.tasks import ClassTask, Task
 from cutaway.tasks.head import Classifier, by_record, label_loss
 from cutaway.train.batches import IGNORED, Batch
+from cutaway.train.gelu import gelu
 from cutaway.train.loss import next_token_loss
 
 
@@ -87,6 +88,8 @@ def nothing(batch: Batch, rows: int) -> Batch:
 def prepare_blocks(model: GPT, compiled: bool, recompute: bool) -> None:
     """Have every block compiled, or computed again on the way back instead of remembered, or both."""
     for block in model.blocks:
+        if model.config.activation == "gelu_tanh" and not compiled:
+            setattr(block.mlp, "activation", gelu)  # noqa: B010
         run: Callable[..., Tensor] = block.forward
         if compiled:
             run = torch.compile(run)

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from cutaway.errors import CutawayError
-from cutaway.train import distributed, resuming, setup, state
+from cutaway.train import distributed, memory, resuming, setup, state
 from cutaway.train.batches import Batch, Batches, once
 from cutaway.train.distributed import Team
 from cutaway.train.events import Evaluated, Event, Finished, Prepared, Report, Saved, Step
@@ -55,7 +55,8 @@ def train(
             ready = begin(recipe, output, resume, team, tell)
         else:
             ready = setup.resume(resuming.merged(begun, recipe), resuming.written_tokenizer(output), tell)
-        return Run(ready, output, team, tell).go(begun, stop or (lambda: False))
+        with memory.kept() if team.device.type == "cpu" else nullcontext():
+            return Run(ready, output, team, tell).go(begun, stop or (lambda: False))
 
 
 def ignore(event: Event) -> None:

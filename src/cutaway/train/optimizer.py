@@ -1,27 +1,42 @@
-"""What changes the weights: AdamW, how fast (the schedule), and how far at most (clipping)."""
+"""What changes the weights: AdamW or Muon, how fast (the schedule), and how far at most (clipping)."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 
 import torch
 from torch import nn
+from torch.distributed.tensor import DTensor
 
+from cutaway.errors import CutawayError
+from cutaway.train.muon import Muon
 from cutaway.train.recipe import Train
 
 FUSED = ("cpu", "cuda", "mps", "xpu")
 
 
 def make_optimizer(model: nn.Module, how: Train) -> torch.optim.AdamW:
-    """AdamW over the parameters that learn; only matrices are pulled towards zero."""
-    learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    """The recipe's optimiser over the parameters that learn; only matrices are pulled towards zero."""
+    learning = [(name, one) for name, one in model.named_parameters() if one.requires_grad]
+    matrices = [(name, one) for name, one in learning if one.ndim >= 2]
+    whole = [one for name, one in matrices if how.optimizer == "muon" and re.search(r"\bblocks\.", name)]
+    if any(isinstance(one, DTensor) for one in whole):
+        raise CutawayError(
+            "Muon needs each matrix whole, and train.shard divides them between processes. Say train.shard = false, "
+            'or train.optimizer = "adamw".'
+        )
+    taken = set(map(id, whole))
     groups = [
-        {"params": [one for one in learning if one.ndim >= 2], "weight_decay": how.weight_decay},
-        {"params": [one for one in learning if one.ndim < 2], "weight_decay": 0.0},
+        {"params": [one for _, one in matrices if id(one) not in taken], "weight_decay": how.weight_decay},
+        {"params": [one for _, one in learning if one.ndim < 2], "weight_decay": 0.0},
     ]
-    fused = all(one.device.type in FUSED for one in learning)
-    return torch.optim.AdamW(groups, lr=how.learning_rate, betas=how.betas, eps=how.epsilon, fused=fused)
+    if whole:
+        groups.append({"params": whole, "weight_decay": how.weight_decay, "whole": True})
+    fused = all(one.device.type in FUSED for _, one in learning)
+    kind = Muon if how.optimizer == "muon" else torch.optim.AdamW
+    return kind(groups, lr=how.learning_rate, betas=how.betas, eps=how.epsilon, fused=fused)
 
 
 def learning_rate(step: int, how: Train) -> float:

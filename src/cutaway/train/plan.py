@@ -18,7 +18,7 @@ from cutaway.errors import CutawayError
 from cutaway.model import GPT
 from cutaway.tasks import Language, Task
 from cutaway.train.events import Choice
-from cutaway.train.learner import Learner
+from cutaway.train.learner import Learner, prepare_blocks
 from cutaway.train.optimizer import make_optimizer
 from cutaway.train.recipe import Recipe, Train, seconds
 
@@ -261,6 +261,7 @@ def measure_on(device: torch.device) -> Speed:
     def measure(config: Config, rows: int, length: int, precision: str) -> float:
         with torch.random.fork_rng(devices=[]):  # nobody's luck changes by being measured
             learner = Learner(GPT(config).to(device), Language())
+            prepare_blocks(learner.gpt, compiled=False, recompute=False)
             ids = torch.randint(0, config.vocabulary, (rows, length + 1), device=device)
         optimizer = make_optimizer(learner, Train(learning_rate=1e-4))
 

@@ -16,6 +16,7 @@ from typing import Any
 from cutaway.errors import CutawayError, nearest
 
 SCHEDULES = ("cosine", "linear", "constant", "wsd")
+OPTIMIZERS = ("adamw", "muon")
 PRECISIONS = ("auto", "float32", "bfloat16")
 
 
@@ -94,6 +95,8 @@ class Train:
     """How many of these go through the model together; the others follow, and gradients add up. Left out: chosen."""
     length: int = 0
     """How many tokens a row of text has. Left out: the model's context."""
+    optimizer: str = "adamw"
+    """What changes the weights: adamw, or muon, which learns more from the same data (see muon.py)."""
     learning_rate: float = 0.0
     """The highest learning rate. Left out: chosen by the size of the model."""
     schedule: str = "cosine"
@@ -158,6 +161,7 @@ class Train:
         check("epsilon", 0 < self.epsilon < 1, "above 0 and below 1")
         check("betas", all(0 <= beta < 1 for beta in self.betas), "two numbers of at least 0 and below 1")
         check("schedule", self.schedule in SCHEDULES, f"one of {', '.join(SCHEDULES)}")
+        check("optimizer", self.optimizer in OPTIMIZERS, f"one of {', '.join(OPTIMIZERS)}")
         check("precision", self.precision in PRECISIONS, f"one of {', '.join(PRECISIONS)}")
         check("keep", self.keep in ("last", "best"), "last or best")
         check("evaluate_batches", self.evaluate_batches >= 1, "1 or more")

@@ -66,15 +66,20 @@ def make_moments(optimizer: torch.optim.Optimizer, step: int = 0) -> None:
         for parameter in group["params"]:
             kept = optimizer.state[parameter]
             kept["step"] = torch.tensor(float(step), device=parameter.device if group.get("fused") else "cpu")
-            for moment in MOMENTS:
+            for moment in MOMENTS[:1] if group.get("whole") else MOMENTS:
                 kept.setdefault(moment, torch.zeros_like(parameter))
 
 
 def moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """AdamW's moments, by the names of their parameters."""
+    """The optimiser's moments, by the names of their parameters: AdamW keeps two, Muon one."""
     state = dict(optimizer.state)  # which, unlike its like in the optimiser, makes nothing up
     learning = [(name, one) for name, one in model.named_parameters() if one.requires_grad]
-    return {f"{moment}.{name}": state[one][moment].detach() for name, one in learning for moment in MOMENTS}
+    return {
+        f"{moment}.{name}": state[one][moment].detach()
+        for name, one in learning
+        for moment in MOMENTS
+        if moment in state[one]
+    }
 
 
 def latest(training: Path) -> Path | None:
