@@ -36,15 +36,15 @@ def main(reviews: Path, out: Path) -> None:
 
 
 def pieces(review: str, rng: random.Random) -> Iterator[str]:
-    """A review's sentences, so many together that there are some 8 to 40 words."""
+    """A review's sentences, so many together that there are at least some 3 to 30 words."""
     text = re.sub(r"<br ?/?>", " ", review)
     words: list[str] = []
-    wanted = rng.randint(8, 40)
+    wanted = rng.randint(3, 30)
     for sentence in SENTENCE_END.split(" ".join(text.split())):
         words += sentence.split()
         if len(words) >= wanted:
             yield " ".join(words[:MOST_WORDS])
-            words, wanted = [], rng.randint(8, 40)
+            words, wanted = [], rng.randint(3, 30)
     if len(words) >= 4:
         yield " ".join(words[:MOST_WORDS])
 

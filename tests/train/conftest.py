@@ -19,7 +19,7 @@ from cutaway.train.recipe import Recipe
 
 WORDS = """
 the a fox bear owl hill river moon saw went found lost red small quick old up down and then again
-""".split()  # noqa: SIM905
+""".split()
 
 
 def sentences(count: int, seed: int) -> list[str]:
