@@ -155,6 +155,11 @@ class Tokenizer:
         """Which neighbours become one token, first come first served, spelled the same way."""
         return list(self._vocabulary.merges)
 
+    @property
+    def cuts_as_gpt2(self) -> bool:
+        """Whether texts are cut into words by GPT-2's rule; a tokenizer.json may bring one of its own."""
+        return self._vocabulary.scheme is None
+
     def _unknown(self, token: object) -> CutawayError:
         return CutawayError(
             f"There is no token {token!r}: this vocabulary's ids run from 0 to {len(self) - 1:,}. "
