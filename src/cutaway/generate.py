@@ -189,7 +189,7 @@ def write(model: GPT, texts: list[Draft], how: Settings) -> Iterator[list[Draft]
     live = [text for text in texts if not text.reason]
     if not live:
         return
-    cache, logits = read(model, live)  # [row, vocabulary]
+    cache, logits = read(model, [text.window for text in live])  # [row, vocabulary]
     while True:
         add_tokens(model, live, logits, how)
         yield live
@@ -206,7 +206,7 @@ def write(model: GPT, texts: list[Draft], how: Settings) -> Iterator[list[Draft]
                 return
             cache.select(torch.tensor(stay, device=logits.device))
         if slid:  # other positions, other keys and values: what is left is read anew
-            cache, logits = read(model, live)
+            cache, logits = read(model, [text.window for text in live])
         else:
             last = torch.tensor([[text.window[-1]] for text in live], device=logits.device)
             logits = model.score(model.read(last, cache)[:, -1])
@@ -228,12 +228,12 @@ def ready(text: Draft, model: GPT, how: Settings) -> None:
         text.window = text.window[-keep:]
 
 
-def read(model: GPT, texts: list[Draft]) -> tuple[Cache, Tensor]:
-    """Read every text's window from the start: a full cache, and the scores [row, vocabulary] for what comes next.
+def read(model: GPT, texts: list[list[int]]) -> tuple[Cache, Tensor]:
+    """Read texts, given in ids, from the start: a full cache, and the scores [row, vocabulary] for what comes next.
 
-    Texts that begin alike (samples of one prompt) are read once.
+    Texts that are alike (samples of one prompt) are read once.
     """
-    windows = list(dict.fromkeys(tuple(text.window) for text in texts))
+    windows = list(dict.fromkeys(map(tuple, texts)))
     rows = {window: row for row, window in enumerate(windows)}
     longest = max(map(len, windows))
     device = model.token_embedding.weight.device
@@ -245,7 +245,7 @@ def read(model: GPT, texts: list[Draft]) -> tuple[Cache, Tensor]:
     )  # fmt: skip
     logits = model.score(model.read(ids, cache)[:, -1])
     if len(windows) < len(texts):
-        fork = torch.tensor([rows[tuple(text.window)] for text in texts], device=device)
+        fork = torch.tensor([rows[tuple(text)] for text in texts], device=device)
         cache.select(fork)
         logits = logits[fork]
     return cache, logits

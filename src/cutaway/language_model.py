@@ -119,7 +119,7 @@ class LanguageModel:
         )  # fmt: skip
         prompts = [self.ids(one) for one in (prompt if many else [prompt])]  # type: ignore[arg-type]
         if how.beams:
-            results = [result for one in prompts for result in beams.search(self.model, self.tokenizer, one, how)]
+            results = beams.search(self.model, self.tokenizer, prompts, how)
         else:
             results = generate(self.model, self.tokenizer, prompts, how)
         return results if many or how.samples or how.best else results[0]
