@@ -42,7 +42,7 @@ clean:  ## remove what was set up
 	@touch $@
 
 .venv/user: pyproject.toml | .venv/torch
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[export,train,evaluate]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[export,train,evaluate,inspect,serve]'
 	@touch $@
 
 .venv/developer: pyproject.toml | .venv/torch

@@ -1,0 +1,18 @@
+"""One file a page: what it asks the server for, as functions of `cutaway.inspect` on a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fastapi import APIRouter
+
+from cutaway.serve.explorer import Explorer
+from cutaway.serve.views import attention, causes, generate, lens, neurons, predict, values
+
+PAGES = (values, predict, attention, lens, causes, neurons, generate)
+
+
+def routers(explorer: Explorer) -> Iterator[APIRouter]:
+    """The routes of every page; each file has `router(explorer)`."""
+    for page in PAGES:
+        yield page.router(explorer)
