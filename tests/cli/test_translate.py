@@ -5,7 +5,7 @@ import json
 import pytest
 
 import cutaway as package
-from cutaway.tasks import Translation
+from cutaway.tasks import Summary, Translation
 from cutaway.tasks.answer import translate
 
 LINES = ["Once upon a time", "", "a little fox", "orders"]
@@ -101,9 +101,12 @@ def test_a_model_for_another_task_is_refused_with_the_command_that_trains_one(cu
     assert (ran.code, ran.out) == (2, "")
     assert f"trained for language, not for {task}" in ran.err
     assert f"--task {task} -o my-model" in ran.err
-    built_in = cutaway(verb, "x")
-    assert built_in.code == 2
-    assert built_in.err.startswith("cutaway: The built-in model was trained for language")
+
+
+def test_a_summarizer_does_not_translate(cutaway, trained):
+    ran = cutaway("translate", "x", "--model", trained(Summary()))
+    assert (ran.code, ran.out) == (2, "")
+    assert "trained for summary, not for translation. Leave out --model for the one that ships" in ran.err
 
 
 def test_a_text_that_is_too_long_is_refused_by_its_number(run):

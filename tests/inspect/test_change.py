@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from cutaway.errors import CutawayError
-from cutaway.inspect.change import AblateHead, AblateNeuron, Patch, Steer, changed, from_dict
+from cutaway.inspect.change import AblateHead, AblateNeuron, Patch, Steer, Toward, changed, from_dict
 from cutaway.inspect.generation import generation
 from cutaway.inspect.run import run, written
 from cutaway.language_model import LanguageModel
@@ -167,3 +167,16 @@ def test_a_change_at_one_token_is_made_at_that_token_of_a_generation_only(tiny_l
     found = generation(tiny_lm, "Once upon", 4, keep="blocks.1.attention.heads", changes=[change], top_k=1)
     heads = found.whole("blocks.1.attention.heads")
     assert heads[0, position].abs().max() == 0 and heads[0].abs().amax(-1).count_nonzero() == heads.shape[1] - 1
+
+
+def test_toward_pushes_the_stream_along_the_tokens_row_of_the_output_matrix(tiny_lm, seen):
+    token = tiny_lm.tokenizer.decode([65])
+    assert tiny_lm.ids(token) == [65]
+    after = run(tiny_lm, seen.ids, changes=[Toward(1, token, strength=0.5, position=2)])
+    moved = after["blocks.1.residual"] - seen["blocks.1.residual"]
+    row = tiny_lm.model.token_embedding.weight[65].detach()
+    wanted = 0.5 * seen["blocks.1.residual"][2].norm() * row / row.norm()
+    torch.testing.assert_close(moved[2], wanted, rtol=1e-4, atol=1e-5)
+    assert moved[:2].abs().max() == 0 and moved[3:].abs().max() == 0
+    with pytest.raises(CutawayError, match="belongs to one"):
+        run(tiny_lm, seen.ids, changes=[Toward(1, token * 3 + " and more")])

@@ -102,7 +102,7 @@ def test_a_long_text_keeps_little_and_walks_as_well(tiny_lm, seen, monkeypatch):
 
 
 def test_mistakes_are_said(seen):
-    with pytest.raises(CutawayError, match="Did you mean|no step"):
+    with pytest.raises(CutawayError, match="no step"):
         walk(seen, "softmx")
     with pytest.raises(CutawayError, match="no layer"):
         walk(seen, "made", layer=99)

@@ -8,6 +8,8 @@ import typer
 
 from cutaway.cli import lines, options
 
+SHIPPED = "summarizer"
+
 
 def summarize(
     text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The text to summarize.")] = None,
@@ -24,13 +26,15 @@ def summarize(
 
     The text is the argument; a file or a pipe has one on each line, and each line is answered by one.
 
-    Of a text that is too long for the model, the end is not read.
+    The model that ships writes headlines for news. Of a text that is too long for the model, the end is not read.
 
-    Example: cutaway summarize "$(cat article.txt)" --model my-summarizer
+    Example: cutaway summarize "$(cat article.txt)"
+
+    Example: cutaway summarize --file articles.txt --model my-summarizer
     """
     from cutaway.tasks import Summary, load_task
 
-    model = lines.shipped(model, "summarizer")
+    model = lines.shipped(model, SHIPPED)
     task = load_task(options.locate(model))
     if not isinstance(task, Summary):
         raise lines.untrained(model, task, "summary", "articles.jsonl")
@@ -38,5 +42,7 @@ def summarize(
     lm = options.load(model, device, dtype)
     from cutaway.tasks import answer
 
-    answers = answer.summarize(lm, task, texts.each, beams, max_tokens, length_penalty, texts.at_once)
+    # The model that ships has learned from articles on one line; another one may know what a line break means.
+    each = (" ".join(one.split()) for one in texts.each) if model == SHIPPED else texts.each
+    answers = answer.summarize(lm, task, each, beams, max_tokens, length_penalty, texts.at_once)
     lines.show_answers(lm.name, answers, as_json)

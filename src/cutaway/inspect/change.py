@@ -105,6 +105,45 @@ class Steer(Change):
 
 
 @dataclass(frozen=True)
+class Toward(Change):
+    """Push the residual stream after a block in the direction of one token: its row of the output matrix.
+
+    At strength 1 what is added is as long as the vector that is there.
+    """
+
+    kind: ClassVar[str] = "toward"
+    layer: int
+    token: str
+    """The text of one token, with its space: `" happy"`."""
+    strength: float = 1.0
+    position: int | None = None
+
+    def intermediate(self) -> str:
+        return f"blocks.{self.layer}.residual"
+
+    def direction(self, lm: LanguageModel) -> Tensor:
+        """What is added, at length 1. [width]"""
+        ids = lm.ids(self.token)
+        if len(ids) != 1:
+            raise CutawayError(
+                f"{self.token!r:.80} is {len(ids):,} tokens, and a direction belongs to one. Give a shorter word."
+            )
+        matrix = lm.model.token_embedding if lm.model.output is None else lm.model.output
+        row = matrix.weight[ids[0]].detach().float()
+        return row / row.norm()
+
+    def step(self, lm: LanguageModel, position: int | None, tokens: int) -> Step:
+        at, way = where(position=position), self.direction(lm) * self.strength
+
+        def push(value: Tensor) -> Tensor:
+            pushed = value.clone()
+            pushed[at] += (way * value[at].float().norm(dim=-1, keepdim=True)).to(value)
+            return pushed
+
+        return push
+
+
+@dataclass(frozen=True)
 class Patch(Change):
     """Put a value from another text in its place: at every token (of a text as long), or at one, from one."""
 
@@ -147,7 +186,7 @@ def _slice(index: int) -> slice:
 
 
 TYPES: dict[str, Any] = {"int": int, "int | None": int | None, "str": str, "float": int | float}
-KINDS: dict[str, type[Change]] = {kind.kind: kind for kind in (AblateHead, AblateNeuron, Steer, Patch)}
+KINDS: dict[str, type[Change]] = {kind.kind: kind for kind in (AblateHead, AblateNeuron, Steer, Toward, Patch)}
 
 
 def from_dict(given: Mapping[str, Any]) -> Change:
@@ -248,24 +287,33 @@ class Changed:
 
 
 @torch.inference_mode()
-def changed(before: Run, after: Run, position: int = -1, k: int = 10) -> Changed:
-    """What the changes of one run changed against another over the same text."""
+def effect(before: Run, after: Run) -> tuple[Array, Array]:
+    """How much the predictions after each token moved [token], and the residual stream [layer, token]."""
     if before.ids != after.ids:
         raise CutawayError("Before and after must be runs over the same text.")
-    position = before.position(position)
     kl = [divergence(before.logits(piece), after.logits(piece)) for piece in pieces(len(before))]
     stream = [
         (after[name] - before[name]).float().norm(dim=-1) / before[name].float().norm(dim=-1)
         for name in (f"blocks.{layer}.residual" for layer in range(before.lm.config.layers))
     ]
+    return array(torch.cat(kl)), array(torch.stack(stream))
+
+
+@torch.inference_mode()
+def changed(
+    before: Run, after: Run, position: int = -1, k: int = 10, known: tuple[Array, Array] | None = None
+) -> Changed:
+    """What the changes of one run changed against another over the same text; `known` is their `effect`, if at hand."""
+    kl, stream = known or effect(before, after)
+    position = before.position(position)
     was, now = before.logits([position])[0], after.logits([position])[0]
     moves = now.softmax(-1) - was.softmax(-1)
     most = moves.abs().topk(min(k, len(moves))).indices.tolist()
     return Changed(
         after.changes,
         position,
-        array(torch.cat(kl)),
-        array(torch.stack(stream)),
+        kl,
+        stream,
         candidates(before, was, k),
         candidates(after, now, k),
         tuple(Moved(before.token(one), float(was.softmax(-1)[one]), float(now.softmax(-1)[one])) for one in most),

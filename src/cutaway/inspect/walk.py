@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -23,7 +24,7 @@ MATRIX = 96
 
 @dataclass(frozen=True)
 class Part:
-    """One vector or table of a step's picture. `name` is what `explain` calls it; weights are called as in the model."""
+    """One vector or table of a step's picture. `name` is what `explain` calls it; weights have the model's names."""
 
     role: str
     """What it is in the picture: in, out, weights, keys, ..."""
@@ -136,7 +137,8 @@ def whole(at: Here) -> Picture:
         Part("stream", "residual.0", "layer", tuple(range(layers + 1)), array(torch.cat([stream, last[None]]))),
         Part("middle", "residual.middle", "layer", tuple(range(layers)), array(middle)),
     ]
-    return [*parts, *choice(at)[0]], choice(at)[1], ()
+    ends, best, _ = choice(at)
+    return [*parts, *ends], best, ()
 
 
 def nothing(at: Here) -> Picture:
@@ -255,9 +257,7 @@ def likeliest(at: Here) -> tuple[Tensor, list[int]]:
 def matrix(at: Here, name: str) -> tuple[Part, tuple[int, ...]]:
     """A matrix of this block as a small picture, inputs x outputs."""
     drawn = picture(at.run.lm, f"{at.full(name)}.weight", MATRIX)
-    strongest = torch.where(
-        torch.tensor(-drawn.low > drawn.high), torch.tensor(drawn.low), torch.tensor(drawn.high)
-    ).numpy()
+    strongest = np.where(-drawn.low > drawn.high, drawn.low, drawn.high)  # a mean of many weights would be all grey
     return Part("weights", drawn.name, "weight", tuple(range(len(strongest))), strongest), tuple(drawn.shape)
 
 

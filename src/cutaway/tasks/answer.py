@@ -106,7 +106,7 @@ def translate(
 ) -> Iterator[Answer]:
     """Each text's translation, in order, taken and given back `batch` at a time. An empty text stays empty.
 
-    `beams=1` takes the likeliest token each time, a batch of texts together; more look for the likeliest sentence.
+    `beams=1` takes the likeliest token each time; more look for the likeliest sentence.
     For the other direction of a two-way model, give `task.turned()`.
     """
     task = task.within(lm.config.context)

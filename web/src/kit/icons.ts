@@ -14,5 +14,6 @@ export const ICONS = {
   plus: '<path d="M12 5v14M5 12h14"/>',
   minus: '<path d="M5 12h14"/>',
   back: '<path d="m14 6-6 6 6 6"/>',
+  tour: '<path d="M6 21V4m0 1h11l-2.5 3.5L17 12H6"/>',
   on: '<path d="m10 6 6 6-6 6"/>',
 };

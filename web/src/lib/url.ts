@@ -11,11 +11,13 @@ export interface Place {
   layer: number;
   head: number;
   step: number;
+  /** The step of the guided tour being shown; none without. */
+  tour?: string;
   /** What only this page knows. */
   settings: Record<string, string>;
 }
 
-const OWN = new Set(['model', 'text', 'more', 'position', 'layer', 'head', 'step', 'lang', 'theme']);
+const OWN = new Set(['model', 'text', 'more', 'position', 'layer', 'head', 'step', 'tour', 'lang', 'theme']);
 
 export function write(place: Place): string {
   const query = new URLSearchParams();
@@ -24,6 +26,7 @@ export function write(place: Place): string {
   if (place.more.length) query.set('more', place.more.join('.'));
   if (place.position !== null) query.set('position', String(place.position));
   for (const name of ['layer', 'head', 'step'] as const) if (place[name]) query.set(name, String(place[name]));
+  if (place.tour) query.set('tour', place.tour);
   for (const [name, value] of Object.entries(place.settings).sort(([a], [b]) => (a < b ? -1 : 1))) query.set(name, value);
   return `#/${place.page}?${query}`;
 }
@@ -48,6 +51,7 @@ export function read(hash: string, usual: Place): Place & { lang?: string; theme
     layer: whole('layer') ?? 0,
     head: whole('head') ?? 0,
     step: whole('step') ?? 0,
+    tour: query.get('tour') ?? '',
     settings,
     lang: query.get('lang') ?? undefined,
     theme: query.get('theme') ?? undefined,

@@ -2,6 +2,7 @@
 
 import { moment } from '../state/moment.svelte';
 import { pages } from '../pages';
+import { tour } from '../tour/tour.svelte';
 
 type Press = (event: KeyboardEvent) => boolean;
 
@@ -30,6 +31,8 @@ class Keys {
   #common(event: KeyboardEvent, target: HTMLElement): boolean {
     const shape = moment.trace?.shape;
     if (event.key === '?') this.help = true;
+    else if (event.code === 'BracketRight' && tour.step) tour.go(1);
+    else if (event.code === 'BracketLeft' && tour.step) tour.go(-1);
     else if (event.key === 'e' || event.key === '/') this.editing = true;
     else if (event.key === 'n' || event.key === 'p') {
       const at = pages.findIndex((page) => page.name === moment.page);

@@ -49,6 +49,8 @@ class Moment {
   layer = $state(0);
   head = $state(0);
   step = $state(0);
+  /** The step of the guided tour; empty when there is none. */
+  tour = $state('');
   /** What only one page knows, by page. */
   settings = $state<Record<string, Record<string, string>>>({});
 
@@ -127,8 +129,8 @@ class Moment {
   }
 
   place(): Place {
-    const { page, model, text, more, position, layer, head, step } = this;
-    return { page, model, text, more, position, layer, head, step, settings: { ...this.settings[page] } };
+    const { page, model, text, more, position, layer, head, step, tour } = this;
+    return { page, model, text, more, position, layer, head, step, tour, settings: { ...this.settings[page] } };
   }
 
   link(): string {

@@ -4,7 +4,7 @@ import { catalogue, compose, LANGUAGES, type Language } from '../lib/catalogue';
 
 export type Theme = 'auto' | 'light' | 'dark';
 
-function remembered(name: string): string | null {
+export function remembered(name: string): string | null {
   try {
     return localStorage.getItem(`cutaway.${name}`);
   } catch {
@@ -12,7 +12,7 @@ function remembered(name: string): string | null {
   }
 }
 
-function remember(name: string, value: string): void {
+export function remember(name: string, value: string): void {
   try {
     localStorage.setItem(`cutaway.${name}`, value);
   } catch {

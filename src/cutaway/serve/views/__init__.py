@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from fastapi import APIRouter
 
 from cutaway.serve.explorer import Explorer
-from cutaway.serve.views import attention, causes, generate, lens, neurons, predict, values
+from cutaway.serve.views import attention, causes, change, generate, lens, neurons, predict, values, walk
 
-PAGES = (values, predict, attention, lens, causes, neurons, generate)
+PAGES = (values, predict, attention, lens, causes, neurons, generate, walk, change)
 
 
 def routers(explorer: Explorer) -> Iterator[APIRouter]:
