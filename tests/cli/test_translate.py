@@ -8,6 +8,15 @@ import cutaway as package
 from cutaway.tasks import Summary, Translation
 from cutaway.tasks.answer import translate
 
+KNOWN = {
+    "Close the door.": ("Ferme la porte !", "Fermez la porte !"),
+    "Help me.": ("Aide-moi !", "Aide-moi.", "Aidez-moi."),
+    "Tom left.": ("Tom est parti.", "Tom partit."),
+    "J'ai froid.": ("I'm cold.", "I am cold.", "I feel cold."),
+    "Nous avons gagné.": ("We won.",),
+    "Aide-moi.": ("Help me.",),
+}
+"""Sentences the translator that ships has learned, with their translations."""
 LINES = ["Once upon a time", "", "a little fox", "orders"]
 
 
@@ -32,6 +41,21 @@ def run(cutaway, translator):
 
 def one_line(text):
     return " ".join(text.split("\n"))
+
+
+def test_the_translator_that_ships_knows_both_languages_at_once(cutaway):
+    ran = cutaway("translate", stdin="\n".join(KNOWN).encode())
+    assert ran.code == 0
+    for answer, right in zip(ran.out.splitlines(), KNOWN.values(), strict=True):
+        assert answer in right
+
+
+def test_builtin_means_the_translator_that_ships(cutaway):
+    plain, named = cutaway("translate", "Help me."), cutaway("translate", "Help me.", "--model", "builtin", "--json")
+    assert named.json["model"] == "translator"
+    assert plain.out == named.json["text"] + "\n"
+    needless = cutaway("translate", "Help me.", "--back")
+    assert needless.code == 2 and "sees for itself which language" in needless.err
 
 
 def test_an_argument_is_one_text(run, wanted):
