@@ -29,8 +29,8 @@ def test_a_cell_is_explained_as_in_python(client, trace, tiny_lm):
 def test_mistakes_are_refused_with_words(client, trace):
     made = trace(TEXT)
     answer = client.get(f"/api/traces/{made['id']}/walk/nowhere")
-    assert answer.status_code == 400 and "no step" in answer.json()["error"]["what"]
+    assert answer.status_code == 422 and "no step" in answer.json()["error"]["what"]
     asked = {"name": "residual.0", "position": 0, "column": 100_000}
     answer = client.get(f"/api/traces/{made['id']}/explain", params=asked)
-    assert answer.status_code == 400 and "column" in answer.json()["error"]["what"]
+    assert answer.status_code == 422 and "column" in answer.json()["error"]["what"]
     assert client.get(f"/api/traces/{made['id']}/walk/mix", params={"limit": 0}).status_code == 422

@@ -42,7 +42,7 @@ def convert(
         raise CutawayError(f"Two models were named, {source} and {model}: one is converted at a time.")
     check(output, to, dtype, force)
     lm = options.load(source or model, device="cpu", dtype=None)
-    write(lm, output, to, dtype)
+    write(source or model, lm, output, to, dtype)
     size = sum(path.stat().st_size for path in ([output] if output.is_file() else output.iterdir()) if path.is_file())
     if as_json:
         screen.show_json({"model": lm.name, "to": to, "output": str(output), "bytes": size})
@@ -69,15 +69,19 @@ def check(output: Path, to: str, dtype: str | None, force: bool) -> None:
         raise CutawayError(f"{output} is already there. Choose another place, or write over it with --force.")
 
 
-def write(lm: LanguageModel, output: Path, to: str, dtype: str | None) -> None:
+def write(model: str, lm: LanguageModel, output: Path, to: str, dtype: str | None) -> None:
     from cutaway.cli import progress
 
     if to == "huggingface":
         from cutaway import checkpoint
         from cutaway.language_model import DTYPES
+        from cutaway.tasks import load_task, save_task
 
         with screen.working(f"writing {output}"):
             checkpoint.write(lm.model, lm.tokenizer, output, DTYPES[dtype] if dtype else None)
+            task = load_task(options.locate(model))
+            if task.name != "language":
+                save_task(task, output)  # a translator stays one
     elif to == "onnx":
         from cutaway.checkpoint import onnx
 

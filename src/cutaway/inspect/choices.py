@@ -98,7 +98,9 @@ class _Scored(Watched):
 def choices(lm: LanguageModel, prompt: Prompt, max_tokens: int = 20, k: int = 10, **settings: Any) -> Choices:
     """Let the model write, and say of each token how it was chosen among the k likeliest."""
     how = lm.settings(settings, max_tokens)
-    plain = Settings(max_tokens=max_tokens, temperature=how.temperature, top_k=how.top_k, top_p=how.top_p, seed=how.seed)
+    plain = Settings(
+        max_tokens=max_tokens, temperature=how.temperature, top_k=how.top_k, top_p=how.top_p, seed=how.seed
+    )
     if how != plain:
         raise CutawayError("A choice is shown for temperature, top-k, top-p and a seed. Leave the other settings out.")
     ids = lm.ids(prompt)

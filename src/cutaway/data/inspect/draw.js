@@ -63,9 +63,10 @@ const draw = (() => {
     return add(make("div", undefined, "scroll"), whole);
   };
 
+  let ground = document.documentElement; // where the colours stand: above what is drawn, be it a page or a cell of a notebook
   const colour = (name) => {
     const canvas = document.createElement("canvas").getContext("2d");
-    canvas.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+    canvas.fillStyle = getComputedStyle(ground).getPropertyValue(`--${name}`).trim();
     canvas.fillRect(0, 0, 1, 1);
     return canvas.getImageData(0, 0, 1, 1).data;
   };
@@ -270,6 +271,7 @@ const draw = (() => {
   };
 
   return (element, view, run, data) => {
+    ground = element;
     element.replaceChildren();
     if (run && run.tokens) element.append(chips(run.tokens));
     views[view](element, run, data);

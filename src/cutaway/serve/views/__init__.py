@@ -7,9 +7,21 @@ from collections.abc import Iterator
 from fastapi import APIRouter
 
 from cutaway.serve.explorer import Explorer
-from cutaway.serve.views import attention, causes, change, generate, lens, neurons, predict, values, walk
+from cutaway.serve.views import (
+    attention,
+    causes,
+    change,
+    generate,
+    lens,
+    neurons,
+    predict,
+    tasks,
+    values,
+    walk,
+    weights,
+)  # fmt: skip
 
-PAGES = (values, predict, attention, lens, causes, neurons, generate, walk, change)
+PAGES = (values, predict, attention, lens, causes, neurons, generate, walk, change, weights, tasks)
 
 
 def routers(explorer: Explorer) -> Iterator[APIRouter]:
