@@ -60,9 +60,14 @@ def router(explorer: Explorer) -> APIRouter:
             from cutaway.tasks import load_task
             from cutaway.tasks.answer import load_classifier
 
-            found = load_classifier(name) if load_task(locate(name)).outputs else load(name)
-            explorer.worker.watch(found.model.gpt if hasattr(found.model, "gpt") else found.model)
-            awake[name] = found
+            if load_task(locate(name)).outputs:
+                classifier = load_classifier(name)
+                explorer.worker.watch(classifier.model.gpt)
+                awake[name] = classifier
+            else:
+                lm = load(name)
+                explorer.worker.watch(lm.model)
+                awake[name] = lm
         awake.move_to_end(name)
         while len(awake) > AWAKE:
             awake.popitem(last=False)
