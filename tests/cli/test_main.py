@@ -143,9 +143,9 @@ def test_ctrl_c_leaves_with_130_and_no_traceback():
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=3)
                 break
-        err = process.stderr.read()
     finally:
         process.kill()
+    err = process.stderr.read()
     assert process.returncode == 130
     assert b"Traceback" not in err
 
