@@ -31,7 +31,7 @@ def test_help_and_the_verbs_that_need_no_weights_never_import_torch_or_numpy(tmp
         ["parameters"],
         ["parameters", "--model", "gpt2-xl"],
         ["pull", "--list"],
-        ["translate", "x"],
+        ["translate", "x", "--model", "classifier"],  # refused: it was trained for something else
         ["train", "-o", "x"],
         ["nonsense"],
     ]
