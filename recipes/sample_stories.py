@@ -27,7 +27,7 @@ NAMES = """
 Lily Tim Tom Sara Ben Mia Max Anna Sam Lucy Jack Emma Leo Zoe Bob Amy Finn Ella Theo Ruby Oscar Nina Hugo Ivy
 Pip Milo Daisy Otto Rosie Gus Clara Felix Molly Ned Poppy Ravi Mei Omar Aisha Kofi Yuki Diego Ines Lars Freya
 Dan Kate Joe Beth Ali
-""".split()
+""".split()  # noqa: SIM905
 NOUNS = """
 robot fox bear cat dog rabbit mouse bird owl frog duck fish turtle lion tiger elephant monkey horse cow sheep
 goat pig hen dragon fairy king queen prince princess knight wizard witch pirate sailor farmer baker teacher
@@ -36,16 +36,16 @@ river mountain boat train truck car bus plane balloon kite ball doll toy puppet 
 crayon hat coat shoe cup spoon cake cookie apple pear carrot potato pumpkin snowman stone shell leaf seed bee
 ant spider snail butterfly caterpillar worm whale shark crab octopus penguin seal wolf deer squirrel hedgehog
 mole bat crow swan parrot puppy kitten pony lamb
-""".split()
+""".split()  # noqa: SIM905
 ADJECTIVES = """
 little big happy sad kind brave shy clever silly quiet loud lonely curious proud grumpy gentle tiny old young
 lazy busy hungry sleepy funny strong weak fast slow red blue green yellow pink golden shiny soft wise lost
 cold warm careful greedy honest helpful stubborn playful
-""".split()
+""".split()  # noqa: SIM905
 VERBS = """
 fly swim sing dance paint build cook run jump climb read write draw play hide dig plant clean fix share help
 learn explore travel sail fish bake count sew skate dream
-""".split()
+""".split()  # noqa: SIM905
 PLACES = (
     """
 in the forest | by the sea | in a small house | on a farm | in the big city | near a river | in a castle |

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from cutaway.cache import Cache
 from cutaway.errors import CutawayError
 from cutaway.generate import ROWS_AT_ONCE, Gate, Result, Settings, read
 from cutaway.model import GPT
@@ -121,15 +120,6 @@ def extended(logits: Tensor, live: list[Search], how: Settings) -> Iterator[list
             Beam([*beams[row].ids, tokens[row][rank]], [*beams[row].logprobs, logprobs[row][rank]], total, row=row)
             for total, row, rank in nlargest(wanted, found, key=lambda at: at[0])
         ]
-
-
-def extend(
-    model: GPT, cache: Cache, new: Tensor, prompt: list[int], beams: list[Beam], how: Settings
-) -> tuple[list[Beam], list[int]]:
-    """A step of one search by itself: the likeliest extensions of its beams, and the place of the beam each is of."""
-    logits = model.score(model.read(new, cache)[:, -1])
-    [candidates] = extended(logits, [Search(prompt, prompt or [model.config.end], longest=0, open=beams)], how)
-    return candidates, [beam.row for beam in candidates]
 
 
 def mark_end(beam: Beam, last: bool, model: GPT, tokenizer: Tokenizer, how: Settings) -> Beam:

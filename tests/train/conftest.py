@@ -19,7 +19,7 @@ from cutaway.train.recipe import Recipe
 
 WORDS = """
 the a fox bear owl hill river moon saw went found lost red small quick old up down and then again
-""".split()
+""".split()  # noqa: SIM905
 
 
 def sentences(count: int, seed: int) -> list[str]:

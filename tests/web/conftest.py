@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 WEB = Path(__file__).resolve().parents[2] / "web"
-FLAGS = (
+FLAGS = (  # noqa: SIM905
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 ).split()

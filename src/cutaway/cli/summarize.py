@@ -8,8 +8,6 @@ import typer
 
 from cutaway.cli import lines, options
 
-SHIPPED = "summarizer"
-
 
 def summarize(
     text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The text to summarize.")] = None,
@@ -34,7 +32,7 @@ def summarize(
     """
     from cutaway.tasks import Summary, load_task
 
-    model = lines.shipped(model, SHIPPED)
+    model = lines.shipped(model, "summarizer")
     task = load_task(options.locate(model))
     if not isinstance(task, Summary):
         raise lines.untrained(model, task, "summary", "articles.jsonl")
@@ -42,7 +40,5 @@ def summarize(
     lm = options.load(model, device, dtype)
     from cutaway.tasks import answer
 
-    # The model that ships has learned from articles on one line; another one may know what a line break means.
-    each = (" ".join(one.split()) for one in texts.each) if model == SHIPPED else texts.each
-    answers = answer.summarize(lm, task, each, beams, max_tokens, length_penalty, texts.at_once)
+    answers = answer.summarize(lm, task, texts.each, beams, max_tokens, length_penalty, texts.at_once)
     lines.show_answers(lm.name, answers, as_json)

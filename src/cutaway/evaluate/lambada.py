@@ -20,7 +20,7 @@ STOP_WORDS = frozenset(
     now of off on once only or other our ours ourselves out over own same she should so some such than that
     the their theirs them themselves then there these they this those through to too under until up very was
     we were what when where which while who whom why will with would you your yours yourself yourselves
-    """.split()
+    """.split()  # noqa: SIM905
 )
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cutaway.errors import CutawayError, nearest
+from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import array, rounded
-from cutaway.inspect.parameters import parameters
+from cutaway.inspect.parameters import find
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
@@ -40,15 +40,11 @@ def distribution(lm: LanguageModel, name: str, bins: int = 61) -> Distribution:
     """How the weights of one matrix, by its name here or in a checkpoint, are spread."""
     if bins < 1:
         raise CutawayError(f"A distribution has 1 bin or more, not {bins}.")
-    matrices = {key: one for one in parameters(lm.config).matrices for key in (one.stored, one.name)}
-    if name not in matrices:
-        raise CutawayError(f"No matrix is called {name!r}.{nearest(name, matrices)} `cutaway parameters` lists them.")
-    weights = array(dict(lm.model.named_parameters())[matrices[name].name]).ravel()
+    matrix = find(lm.config, name)
+    weights = array(dict(lm.model.named_parameters())[matrix.name]).ravel()
     low, high = float(weights.min()), float(weights.max())
     if low == high:
         low, high = low - 0.5, high + 0.5
     counts, edges = np.histogram(weights, bins, (low, high))
     quarters = np.quantile(weights, (0.25, 0.5, 0.75))
-    return Distribution(
-        matrices[name].name, edges, counts, (float(quarters[0]), float(quarters[1]), float(quarters[2]))
-    )
+    return Distribution(matrix.name, edges, counts, (float(quarters[0]), float(quarters[1]), float(quarters[2])))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cutaway.errors import CutawayError, nearest
+from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import Array, array, rounded
-from cutaway.inspect.parameters import parameters
+from cutaway.inspect.parameters import find
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
@@ -48,10 +48,7 @@ def picture(lm: LanguageModel, name: str, size: int = 64) -> Picture:
     """One matrix of a model, by its name here or in a checkpoint, in at most size x size cells."""
     if size < 1:
         raise CutawayError(f"A picture has 1 cell or more each way, not {size}.")
-    matrices = {key: one for one in parameters(lm.config).matrices for key in (one.stored, one.name)}
-    if name not in matrices:
-        raise CutawayError(f"No matrix is called {name!r}.{nearest(name, matrices)} `cutaway parameters` lists them.")
-    matrix = matrices[name]
+    matrix = find(lm.config, name)
     weights = array(dict(lm.model.named_parameters())[matrix.name])
     if weights.ndim == 1:
         weights = weights[None]

@@ -47,14 +47,15 @@ def task_from(settings: Mapping[str, Any]) -> Task:
 
 
 def fitting(value: Any, kind: Any, what: str) -> Any:
-    """A setting's value as its kind (text, a whole number, a list of texts), refused if it is of another."""
+    """A setting's value as its kind (text, a whole number, yes or no, a list of texts), refused if it is of another."""
     kinds = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
     if typing.get_origin(kind) is tuple:
         if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
             return tuple(value)
         raise CutawayError(f"{what} must be a list of texts, not {value!r}.")
-    if not isinstance(value, kinds) or isinstance(value, bool):
-        raise CutawayError(f"{what} must be {'text' if str in kinds else 'a whole number'}, not {value!r}.")
+    if not isinstance(value, kinds) or isinstance(value, bool) != (bool in kinds):  # Python counts True among its ints
+        wanted = "text" if str in kinds else "true or false" if bool in kinds else "a whole number"
+        raise CutawayError(f"{what} must be {wanted}, not {value!r}.")
     return value
 
 

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 
 from cutaway.serve.explorer import Explorer
 
 Tokens = Annotated[int, Query(ge=1, le=100)]
-Temperature = Annotated[float, Query(gt=0, le=100)]
-TopK = Annotated[int, Query(ge=0)]
-TopP = Annotated[float, Query(gt=0, le=1)]
-Seed = Annotated[int, Query(ge=0, lt=1 << 32)]
+
+
+def drawing(
+    temperature: Annotated[float, Query(gt=0, le=100)] = 1.0,
+    top_k: Annotated[int, Query(ge=0)] = 40,
+    top_p: Annotated[float, Query(gt=0, le=1)] = 1.0,
+    seed: Annotated[int, Query(ge=0, lt=1 << 32)] = 1,
+) -> dict[str, Any]:
+    """How tokens are drawn."""
+    return {"temperature": temperature, "top_k": top_k or None, "top_p": top_p, "seed": seed}
+
+
+How = Annotated[dict[str, Any], Depends(drawing)]
 
 
 def router(explorer: Explorer) -> APIRouter:
@@ -22,17 +31,13 @@ def router(explorer: Explorer) -> APIRouter:
     async def steps(
         key: str,
         request: Request,
+        how: How,
         max_tokens: Tokens = 20,
-        temperature: Temperature = 1.0,
-        top_k: TopK = 40,
-        top_p: TopP = 1.0,
-        seed: Seed = 1,
     ) -> dict[str, Any]:
         from cutaway.inspect.cache import cache
 
         def work() -> dict[str, Any]:
             run = explorer.run(key)
-            how = {"temperature": temperature, "top_k": top_k or None, "top_p": top_p, "seed": seed}
             return cache(run.lm, list(run.ids), max_tokens, **how).to_dict()
 
         return await explorer.worker.run(request, work)
@@ -41,18 +46,14 @@ def router(explorer: Explorer) -> APIRouter:
     async def drawn(
         key: str,
         request: Request,
+        how: How,
         max_tokens: Tokens = 20,
-        temperature: Temperature = 1.0,
-        top_k: TopK = 40,
-        top_p: TopP = 1.0,
-        seed: Seed = 1,
         k: Annotated[int, Query(ge=1, le=40)] = 10,
     ) -> dict[str, Any]:
         from cutaway.inspect.choices import choices
 
         def work() -> dict[str, Any]:
             run = explorer.run(key)
-            how = {"temperature": temperature, "top_k": top_k or None, "top_p": top_p, "seed": seed}
             return choices(run.lm, list(run.ids), max_tokens, k, **how).to_dict()
 
         return await explorer.worker.run(request, work)

@@ -140,8 +140,8 @@ def listing(explorer: Explorer) -> list[dict[str, Any]]:
 def respond(model: Any, body: Question) -> tuple[Answered, LanguageModel]:
     """The answer of a model to a text, and the language model inside it."""
     from cutaway.language_model import LanguageModel
-    from cutaway.tasks import Summary, load_task
-    from cutaway.tasks.answer import FORBIDDEN, TextClassifier, classify
+    from cutaway.tasks import load_task
+    from cutaway.tasks.answer import TextClassifier, Writing, classify, question, written
 
     if not body.text.strip():
         raise CutawayError("There is no text to answer. Write one above.")
@@ -153,14 +153,9 @@ def respond(model: Any, body: Question) -> tuple[Answered, LanguageModel]:
         said["probabilities"] = [[label, rounded(chance)] for label, chance in judged.probabilities.items()]
         lm = LanguageModel(model.model.gpt, model.tokenizer, body.model)
         return Answered(tuple(form.ids), range(1, last), range(0), range(last, last + 1), said), lm
-    task: Any = load_task(locate(body.model)).within(model.config.context)
-    if isinstance(task, Summary):
-        prompt, cut = task.prompt_and_cut({"article": body.text}, model.tokenizer)
-    else:
-        prompt, cut = task.prompt({"source": body.text}, model.tokenizer), 0
-    never = {model.tokenizer.specials[one]: FORBIDDEN for one in task.specials}
-    how: dict[str, Any] = {"top_k": 1} if body.beams == 1 else {"beams": body.beams, "length_penalty": 1.0}
-    result = model.generate([prompt], logit_bias=never, **how)[0]
+    task: Any = load_task(locate(body.model))
+    prompt, cut = question(model, task, body.text)
+    [result] = written(model, task, [prompt], Writing(body.beams))
     first, end = len(prompt), len(prompt) + len(result.ids)
     said = {"task": task.name, "label": "", "probabilities": [], "cut": cut, "text": result.text.strip()}
     said["whole"] = result.reason == "end"
