@@ -1,0 +1,211 @@
+#include "model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "pack.h"
+
+namespace {
+
+constexpr int TOGETHER = 128;  // tokens that climb the stack side by side: their activations stay in the caches
+constexpr int PIECES = 4;      // of work for each thread: few enough to stream, enough for one that comes late
+
+Kind kind_of(const Shape& shape) { return static_cast<Kind>(shape.kind); }
+
+}  // namespace
+
+Layout::Layout(const Shape& shape) {
+    size_t at = 0;
+    const Kind kind = kind_of(shape);
+    auto take = [&](size_t size) { return std::exchange(at, at + up(size, 64)); };
+    auto floats = [&](int count) { return take(sizeof(float) * static_cast<size_t>(count)); };
+    auto matrix = [&](int rows, int inputs) { return take(Matrix{kind, rows, inputs, nullptr}.bytes()); };
+    tokens = matrix(shape.vocabulary, shape.width);
+    positions = floats(shape.context * shape.width);
+    for (int layer = 0; layer < shape.layers; layer++) {
+        Layer one;
+        one.attention_norm = floats(shape.width);
+        one.attention_norm_bias = floats(shape.width);
+        one.looks = matrix(3 * shape.width, shape.width);
+        one.looks_bias = floats(3 * shape.width);
+        one.merge = matrix(shape.width, shape.width);
+        one.merge_bias = floats(shape.width);
+        one.mlp_norm = floats(shape.width);
+        one.mlp_norm_bias = floats(shape.width);
+        one.widen = matrix(shape.mlp_width, shape.width);
+        one.widen_bias = floats(shape.mlp_width);
+        one.narrow = matrix(shape.width, shape.mlp_width);
+        one.narrow_bias = floats(shape.width);
+        layers.push_back(one);
+    }
+    final_norm = floats(shape.width);
+    final_norm_bias = floats(shape.width);
+    output = shape.tied ? tokens : matrix(shape.vocabulary, shape.width);
+    bytes = at;
+}
+
+Model::Model(const Shape& given, const uint8_t* weights, int threads, const Kernels& chosen)
+    : shape(given), kernels(chosen), layout_(given), weights_(weights), threads_(threads) {
+    wide_ = up(shape.width, 64);
+    hidden_wide_ = up(shape.mlp_width, 64);
+    all_wide_ = up(3 * shape.width, 64);
+    const size_t widest = std::max(wide_, hidden_wide_);
+    residual_.assign(TOGETHER * wide_, 0);
+    normed_.assign(TOGETHER * wide_, 0);
+    merged_.assign(TOGETHER * wide_, 0);
+    all_.assign(TOGETHER * all_wide_, 0);
+    hidden_.assign(TOGETHER * hidden_wide_, 0);
+    if (is_quantised(kind_of(shape))) {
+        whole_.assign(TOGETHER * widest, 0);
+        scales_.assign(TOGETHER * widest / 32, 0);
+        sums_.assign(TOGETHER * widest / 32, 0);
+    }
+    scratch_.assign(threads_.count() * LOOKS * up(shape.context, BLOCK), 0);
+}
+
+Matrix Model::matrix(size_t at, int rows, int inputs) const { return {kind_of(shape), rows, inputs, weights_ + at}; }
+
+void Model::read(int texts, Text* const* which, const int32_t* counts, const int32_t* ids, const int32_t* wanted,
+                 float* scores) {
+    std::lock_guard<std::mutex> alone(busy_);
+    std::vector<Row> rows;
+    for (int text = 0; text < texts; text++) {
+        Text* one = which[text];
+        one->make_room(one->length + counts[text]);
+        for (int i = 0; i < counts[text]; i++, ids++) {
+            const bool scored = i >= counts[text] - wanted[text];
+            rows.push_back({one, one->length + i, *ids, scored ? scores : nullptr});
+            if (scored) scores += shape.vocabulary;
+        }
+    }
+    for (size_t first = 0; first < rows.size(); first += TOGETHER)
+        climb(rows.data() + first, static_cast<int>(std::min<size_t>(TOGETHER, rows.size() - first)));
+    for (int text = 0; text < texts; text++) which[text]->length += counts[text];
+}
+
+void Model::climb(const Row* rows, int count) {
+    const Matrix tokens = matrix(layout_.tokens, shape.vocabulary, shape.width);
+    for (int row = 0; row < count; row++) {
+        float* into = residual_.data() + row * wide_;
+        unpack_row(tokens, rows[row].id, into);
+        const float* place = floats(layout_.positions) + static_cast<size_t>(rows[row].position) * shape.width;
+        for (int i = 0; i < shape.width; i++) into[i] += place[i];
+    }
+    runs_.clear();
+    for (int row = 0; row < count; row++) {
+        const bool goes_on = row > 0 && rows[row].text == rows[row - 1].text && runs_.back().count < LOOKS;
+        goes_on ? (void)runs_.back().count++ : runs_.push_back({row, 1});
+    }
+
+    const Kind kind = kind_of(shape);
+    const int padded = static_cast<int>(up(shape.width, group_of(kind)));
+    const int hidden_padded = static_cast<int>(up(shape.mlp_width, group_of(kind)));
+    auto rows_of = [&](std::vector<float>& from, size_t stride, int numbers) {
+        return Rows{kind, count, numbers, from.data(), stride, whole_.data(), scales_.data(), sums_.data()};
+    };
+    const Rows normed = rows_of(normed_, wide_, padded), merged = rows_of(merged_, wide_, padded);
+    const Rows hidden = rows_of(hidden_, hidden_wide_, hidden_padded);
+    const auto activation = static_cast<Activation>(shape.activation);
+
+    for (int layer = 0; layer < shape.layers; layer++) {
+        const Layout::Layer& at = layout_.layers[layer];
+        normalise(count, at.attention_norm, at.attention_norm_bias);
+        prepare(normed, normed_.data(), wide_, shape.width);
+        multiply(matrix(at.looks, 3 * shape.width, shape.width), normed,
+                 {STORE, activation, floats(at.looks_bias), all_.data(), all_wide_});
+        look(rows, count, layer);
+        prepare(merged, merged_.data(), wide_, shape.width);
+        multiply(matrix(at.merge, shape.width, shape.width), merged,
+                 {ADD, activation, floats(at.merge_bias), residual_.data(), wide_});
+        normalise(count, at.mlp_norm, at.mlp_norm_bias);
+        prepare(normed, normed_.data(), wide_, shape.width);
+        multiply(matrix(at.widen, shape.mlp_width, shape.width), normed,
+                 {ACTIVATE, activation, floats(at.widen_bias), hidden_.data(), hidden_wide_});
+        prepare(hidden, hidden_.data(), hidden_wide_, shape.mlp_width);
+        multiply(matrix(at.narrow, shape.width, shape.mlp_width), hidden,
+                 {ADD, activation, floats(at.narrow_bias), residual_.data(), wide_});
+    }
+    score(rows, count);
+}
+
+// Work on single tokens is shared only when there is enough of it to be worth the telling.
+void Model::normalise(int count, size_t weight, size_t bias) {
+    auto work = [&](int row, int) {
+        kernels.normalise(residual_.data() + row * wide_, shape.width, floats(weight), floats(bias), shape.norm_epsilon,
+                          normed_.data() + row * wide_);
+    };
+    if (count > 4) threads_.run(count, work);
+    else
+        for (int row = 0; row < count; row++) work(row, 0);
+}
+
+void Model::prepare(const Rows& rows, const float* from, size_t stride, int width) {
+    if (!is_quantised(rows.kind)) return;
+    auto work = [&](int row, int) { kernels.quantise(from + row * stride, width, rows, row); };
+    if (rows.count > 4) threads_.run(rows.count, work);
+    else
+        for (int row = 0; row < rows.count; row++) work(row, 0);
+}
+
+void Model::multiply(const Matrix& matrix, const Rows& rows, const Finish& how) {
+    const int tiles = matrix.tiles(), pieces = std::min(tiles, PIECES * threads_.count());
+    threads_.run(pieces, [&](int piece, int) {
+        const auto edge = [&](int n) { return static_cast<int>(static_cast<int64_t>(tiles) * n / pieces); };
+        kernels.product(matrix, edge(piece), edge(piece + 1), rows, how);
+    });
+}
+
+void Model::look(const Row* rows, int count, int layer) {
+    const int width = shape.head_width();
+    auto keep = [&](int head, int) {
+        for (int row = 0; row < count; row++) {
+            const float* keys = all_.data() + row * all_wide_ + shape.width + static_cast<size_t>(head) * width;
+            rows[row].text->put(layer, head, rows[row].position, keys, keys + shape.width);
+        }
+    };
+    if (count > 4) threads_.run(shape.heads, keep);
+    else
+        for (int head = 0; head < shape.heads; head++) keep(head, 0);
+    const float scale = 1 / std::sqrt(static_cast<float>(width)) / static_cast<float>(shape.scale_by_layer ? layer + 1 : 1);
+    const size_t room = up(shape.context, BLOCK);
+    threads_.run(static_cast<int>(runs_.size()) * shape.heads, [&](int piece, int thread) {
+        const Run& run = runs_[piece / shape.heads];
+        const int head = piece % shape.heads;
+        const Row& first = rows[run.first];
+        kernels.look({
+            .queries = all_.data() + run.first * all_wide_ + static_cast<size_t>(head) * width,
+            .query_stride = all_wide_,
+            .out = merged_.data() + run.first * wide_ + static_cast<size_t>(head) * width,
+            .out_stride = wide_,
+            .count = run.count,
+            .first = first.position,
+            .width = width,
+            .scale = scale,
+            .blocks = first.text->blocks(),
+            .keys_at = shape.keys_at(layer, head),
+            .values_at = shape.values_at(layer, head),
+            .scratch = scratch_.data() + thread * LOOKS * room,
+            .scratch_stride = room,
+        });
+    });
+}
+
+void Model::score(const Row* rows, int count) {
+    int scored = 0;  // their vectors move up, so that only they meet the output matrix
+    float* scores = nullptr;
+    for (int row = 0; row < count; row++) {
+        if (rows[row].scores == nullptr) continue;
+        if (scored == 0) scores = rows[row].scores;
+        std::copy_n(residual_.data() + row * wide_, shape.width, residual_.data() + scored * wide_);
+        scored++;
+    }
+    if (scored == 0) return;
+    normalise(scored, layout_.final_norm, layout_.final_norm_bias);
+    const Kind kind = kind_of(shape);
+    const Rows normed{kind, scored, static_cast<int>(up(shape.width, group_of(kind))), normed_.data(), wide_,
+                      whole_.data(), scales_.data(), sums_.data()};
+    prepare(normed, normed_.data(), wide_, shape.width);
+    multiply(matrix(layout_.output, shape.vocabulary, shape.width), normed,
+             {STORE, GELU_TANH, nullptr, scores, static_cast<size_t>(shape.vocabulary)});
+}
