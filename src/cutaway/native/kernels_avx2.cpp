@@ -16,6 +16,8 @@ namespace {
 #define FMA(a, b, c) static_cast<Floats>(_mm256_fmadd_ps(a, b, c))
 #include "lanes.inc"
 
+constexpr int at_once(Kind kind) { return kind == FLOAT32 ? 6 : 4; }  // what 16 registers hold
+
 constexpr int AHEAD = 1024;  // bytes: what the processor's own prefetcher does not see at the end of a page
 
 inline void fetch(const void* from) { _mm_prefetch(static_cast<const char*>(from) + AHEAD, _MM_HINT_T0); }
@@ -41,12 +43,14 @@ void tile_float32(const Matrix& matrix, const uint8_t* tile, const Rows& x, int 
     for (int k = 0; k < matrix.inputs; k++, weights += TILE) {
         fetch(weights);
         __m256 left = _mm256_loadu_ps(weights), right = _mm256_loadu_ps(weights + 8);
+#pragma GCC unroll 8
         for (int t = 0; t < T; t++) {
             __m256 one = _mm256_broadcast_ss(from + x.stride * t + k);
             low[t] = _mm256_fmadd_ps(one, left, low[t]);
             high[t] = _mm256_fmadd_ps(one, right, high[t]);
         }
     }
+#pragma GCC unroll 8
     for (int t = 0; t < T; t++) _mm256_storeu_ps(sums[t], low[t]), _mm256_storeu_ps(sums[t] + 8, high[t]);
 }
 
@@ -62,6 +66,7 @@ void tile_bfloat16(const Matrix& matrix, const uint8_t* tile, const Rows& x, int
         __m256 left1 = _mm256_castsi256_ps(_mm256_and_si256(left, upper));
         __m256 right0 = _mm256_castsi256_ps(_mm256_slli_epi32(right, 16));
         __m256 right1 = _mm256_castsi256_ps(_mm256_and_si256(right, upper));
+#pragma GCC unroll 8
         for (int t = 0; t < T; t++) {
             __m256 one = _mm256_broadcast_ss(from + x.stride * t + k);
             __m256 two = _mm256_broadcast_ss(from + x.stride * t + k + 1);
@@ -69,14 +74,28 @@ void tile_bfloat16(const Matrix& matrix, const uint8_t* tile, const Rows& x, int
             high[t] = _mm256_fmadd_ps(two, right1, _mm256_fmadd_ps(one, right0, high[t]));
         }
     }
+#pragma GCC unroll 8
     for (int t = 0; t < T; t++) _mm256_storeu_ps(sums[t], low[t]), _mm256_storeu_ps(sums[t] + 8, high[t]);
 }
 
+// Adds in this order: left to itself the compiler makes all the products first and keeps them on the stack.
+inline __m256i added32(__m256i sum, __m256i more) {
+    sum = _mm256_add_epi32(sum, more);
+    asm("" : "+x"(sum));
+    return sum;
+}
+
+inline __m256i added16(__m256i sum, __m256i more) {
+    sum = _mm256_add_epi16(sum, more);
+    asm("" : "+x"(sum));
+    return sum;
+}
+
 // vpmaddubsw multiplies unsigned by signed bytes and adds two neighbours: |w| x (x with w's sign) is at most
-// 2 x 127 x 127 = 32,258, which 16 bits hold.
+// 2 x 127 x 127 = 32,258, which 16 bits hold. (Widening the weights to 16 bits instead was no faster.)
 inline __m256i dot(__m256i sum, __m256i weights, __m256i magnitudes, __m256i x) {
     __m256i pairs = _mm256_maddubs_epi16(magnitudes, _mm256_sign_epi8(x, weights));
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+    return added32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 
 template <int T>
@@ -84,28 +103,33 @@ void tile_int8(const Matrix& matrix, const uint8_t* tile, const Rows& x, int row
     auto* scales = reinterpret_cast<const uint16_t*>(tile);
     const uint8_t* weights = tile + matrix.scale_bytes();
     const int groups = matrix.groups();
-    const int8_t* from = x.whole + static_cast<size_t>(x.padded) * row;
+    const size_t stride = x.padded;
+    const int8_t* from = x.whole + stride * row;
     const float* outer = x.scales + static_cast<size_t>(groups) * row;
     __m256 low[T] = {}, high[T] = {};
     for (int g = 0; g < groups; g++, from += 64, scales += TILE) {
         __m256i left[T] = {}, right[T] = {};
+#pragma GCC unroll 16
         for (int k = 0; k < 64; k += 4, weights += 64) {
             if (T == 1) fetch(weights);
             __m256i w0 = bytes_at(weights), w1 = bytes_at(weights + 32);
             __m256i size0 = _mm256_abs_epi8(w0), size1 = _mm256_abs_epi8(w1);
+#pragma GCC unroll 8
             for (int t = 0; t < T; t++) {
-                __m256i bytes = four(from + static_cast<size_t>(x.padded) * t + k);
+                __m256i bytes = four(from + stride * t + k);
                 left[t] = dot(left[t], w0, size0, bytes);
                 right[t] = dot(right[t], w1, size1, bytes);
             }
         }
         __m256 scale0 = scales_of(scales), scale1 = scales_of(scales + 8);
+#pragma GCC unroll 8
         for (int t = 0; t < T; t++) {
             __m256 scale = _mm256_broadcast_ss(outer + groups * t + g);
             low[t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(left[t]), _mm256_mul_ps(scale0, scale), low[t]);
             high[t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(right[t]), _mm256_mul_ps(scale1, scale), high[t]);
         }
     }
+#pragma GCC unroll 8
     for (int t = 0; t < T; t++) _mm256_storeu_ps(sums[t], low[t]), _mm256_storeu_ps(sums[t] + 8, high[t]);
 }
 
@@ -116,7 +140,8 @@ void tile_int4(const Matrix& matrix, const uint8_t* tile, const Rows& x, int row
     auto* scales = reinterpret_cast<const uint16_t*>(tile);
     const uint8_t* weights = tile + matrix.scale_bytes();
     const int groups = matrix.groups();
-    const int8_t* from = x.whole + static_cast<size_t>(x.padded) * row;
+    const size_t stride = x.padded;
+    const int8_t* from = x.whole + stride * row;
     const size_t first = static_cast<size_t>(groups) * row;
     const __m256i half = _mm256_set1_epi8(0x0f), ones = _mm256_set1_epi16(1);
     __m256 low[T] = {}, high[T] = {};
@@ -127,26 +152,28 @@ void tile_int4(const Matrix& matrix, const uint8_t* tile, const Rows& x, int row
             __m256i w0 = bytes_at(weights), w1 = bytes_at(weights + 32);
             __m256i low0 = _mm256_and_si256(w0, half), high0 = _mm256_and_si256(_mm256_srli_epi16(w0, 4), half);
             __m256i low1 = _mm256_and_si256(w1, half), high1 = _mm256_and_si256(_mm256_srli_epi16(w1, 4), half);
+#pragma GCC unroll 8
             for (int t = 0; t < T; t++) {
-                __m256i one = four(from + static_cast<size_t>(x.padded) * t + k);
-                __m256i two = four(from + static_cast<size_t>(x.padded) * t + k + 4);
-                left[t] = _mm256_add_epi16(left[t], _mm256_maddubs_epi16(low0, one));
-                right[t] = _mm256_add_epi16(right[t], _mm256_maddubs_epi16(low1, one));
-                left[t] = _mm256_add_epi16(left[t], _mm256_maddubs_epi16(high0, two));
-                right[t] = _mm256_add_epi16(right[t], _mm256_maddubs_epi16(high1, two));
+                __m256i one = four(from + stride * t + k), other = four(from + stride * t + k + 4);
+                left[t] = added16(left[t], _mm256_maddubs_epi16(low0, one));
+                right[t] = added16(right[t], _mm256_maddubs_epi16(low1, one));
+                left[t] = added16(left[t], _mm256_maddubs_epi16(high0, other));
+                right[t] = added16(right[t], _mm256_maddubs_epi16(high1, other));
             }
         }
         __m256 scale0 = scales_of(scales), scale1 = scales_of(scales + 8);
+#pragma GCC unroll 8
         for (int t = 0; t < T; t++) {
             const size_t at = first + static_cast<size_t>(groups) * t + g;
             __m256 scale = _mm256_broadcast_ss(x.scales + at);
-            __m256i excess = _mm256_set1_epi32(8 * x.sums[at]);
+            __m256i excess = _mm256_slli_epi32(_mm256_set1_epi32(x.sums[at]), 3);
             __m256i whole0 = _mm256_sub_epi32(_mm256_madd_epi16(left[t], ones), excess);
             __m256i whole1 = _mm256_sub_epi32(_mm256_madd_epi16(right[t], ones), excess);
             low[t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(whole0), _mm256_mul_ps(scale0, scale), low[t]);
             high[t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(whole1), _mm256_mul_ps(scale1, scale), high[t]);
         }
     }
+#pragma GCC unroll 8
     for (int t = 0; t < T; t++) _mm256_storeu_ps(sums[t], low[t]), _mm256_storeu_ps(sums[t] + 8, high[t]);
 }
 

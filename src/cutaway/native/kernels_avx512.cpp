@@ -16,6 +16,8 @@ namespace {
 #define FMA(a, b, c) static_cast<Floats>(_mm256_fmadd_ps(a, b, c))
 #include "lanes.inc"
 
+constexpr int at_once(Kind) { return 6; }
+
 inline void fetch(const void* from) { _mm_prefetch(static_cast<const char*>(from) + 1024, _MM_HINT_T0); }
 
 inline __m512i four(const int8_t* from) {
@@ -37,9 +39,11 @@ void tile_float32(const Matrix& matrix, const uint8_t* tile, const Rows& x, int 
     for (int k = 0; k < matrix.inputs; k++, weights += TILE) {
         fetch(weights);
         __m512 sixteen = _mm512_loadu_ps(weights);
+#pragma GCC unroll 8
         for (int t = 0; t < T; t++)
             total[t] = _mm512_fmadd_ps(_mm512_set1_ps(from[x.stride * t + k]), sixteen, total[t]);
     }
+#pragma GCC unroll 8
     for (int t = 0; t < T; t++) _mm512_storeu_ps(sums[t], total[t]);
 }
 
@@ -53,11 +57,13 @@ void tile_bfloat16(const Matrix& matrix, const uint8_t* tile, const Rows& x, int
         __m512i pairs = _mm512_loadu_si512(tile);
         __m512 first = _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16));
         __m512 second = _mm512_castsi512_ps(_mm512_and_si512(pairs, upper));
+#pragma GCC unroll 8
         for (int t = 0; t < T; t++) {
             total[t] = _mm512_fmadd_ps(_mm512_set1_ps(from[x.stride * t + k]), first, total[t]);
             total[t] = _mm512_fmadd_ps(_mm512_set1_ps(from[x.stride * t + k + 1]), second, total[t]);
         }
     }
+#pragma GCC unroll 8
     for (int t = 0; t < T; t++) _mm512_storeu_ps(sums[t], total[t]);
 }
 
@@ -74,19 +80,23 @@ void tile_int8(const Matrix& matrix, const uint8_t* tile, const Rows& x, int row
     __m512 total[T] = {};
     for (int g = 0; g < groups; g++, from += 64, scales += TILE) {
         __m512i whole[T];
+#pragma GCC unroll 8
         for (int t = 0; t < T; t++) whole[t] = _mm512_set1_epi32(-128 * x.sums[first + static_cast<size_t>(groups) * t + g]);
         for (int k = 0; k < 64; k += 4, weights += 64) {
             if (T == 1) fetch(weights);
             __m512i sixteen = _mm512_xor_si512(_mm512_loadu_si512(weights), top);
+#pragma GCC unroll 8
             for (int t = 0; t < T; t++)
                 whole[t] = _mm512_dpbusd_epi32(whole[t], sixteen, four(from + static_cast<size_t>(x.padded) * t + k));
         }
         __m512 inner = scales_of(scales);
+#pragma GCC unroll 8
         for (int t = 0; t < T; t++) {
             __m512 scale = _mm512_mul_ps(inner, _mm512_set1_ps(x.scales[first + static_cast<size_t>(groups) * t + g]));
             total[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole[t]), scale, total[t]);
         }
     }
+#pragma GCC unroll 8
     for (int t = 0; t < T; t++) _mm512_storeu_ps(sums[t], total[t]);
 }
 
@@ -101,11 +111,13 @@ void tile_int4(const Matrix& matrix, const uint8_t* tile, const Rows& x, int row
     __m512 total[T] = {};
     for (int g = 0; g < groups; g++, from += 32, scales += TILE) {
         __m512i whole[T];
+#pragma GCC unroll 8
         for (int t = 0; t < T; t++) whole[t] = _mm512_set1_epi32(-8 * x.sums[first + static_cast<size_t>(groups) * t + g]);
         for (int k = 0; k < 32; k += 8, weights += 64) {
             if (T == 1) fetch(weights);
             __m512i both = _mm512_loadu_si512(weights);
             __m512i low = _mm512_and_si512(both, half), high = _mm512_and_si512(_mm512_srli_epi16(both, 4), half);
+#pragma GCC unroll 8
             for (int t = 0; t < T; t++) {
                 const int8_t* bytes = from + static_cast<size_t>(x.padded) * t + k;
                 whole[t] = _mm512_dpbusd_epi32(whole[t], low, four(bytes));
@@ -113,11 +125,13 @@ void tile_int4(const Matrix& matrix, const uint8_t* tile, const Rows& x, int row
             }
         }
         __m512 inner = scales_of(scales);
+#pragma GCC unroll 8
         for (int t = 0; t < T; t++) {
             __m512 scale = _mm512_mul_ps(inner, _mm512_set1_ps(x.scales[first + static_cast<size_t>(groups) * t + g]));
             total[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole[t]), scale, total[t]);
         }
     }
+#pragma GCC unroll 8
     for (int t = 0; t < T; t++) _mm512_storeu_ps(sums[t], total[t]);
 }
 

@@ -8,6 +8,8 @@ namespace {
 #define FMA(a, b, c) ((a) * (b) + (c))
 #include "lanes.inc"
 
+constexpr int at_once(Kind) { return 4; }
+
 template <int T>
 void tile_float32(const Matrix& matrix, const uint8_t* tile, const Rows& x, int row, float sums[T][TILE]) {
     auto* weights = reinterpret_cast<const float*>(tile);

@@ -47,15 +47,15 @@ Layout::Layout(const Shape& shape) {
 
 Model::Model(const Shape& given, const uint8_t* weights, int threads, const Kernels& chosen)
     : shape(given), kernels(chosen), layout_(given), weights_(weights), threads_(threads) {
-    wide_ = up(shape.width, 64);
-    hidden_wide_ = up(shape.mlp_width, 64);
-    all_wide_ = up(3 * shape.width, 64);
-    const size_t widest = std::max(wide_, hidden_wide_);
-    residual_.assign(TOGETHER * wide_, 0);
-    normed_.assign(TOGETHER * wide_, 0);
-    merged_.assign(TOGETHER * wide_, 0);
-    all_.assign(TOGETHER * all_wide_, 0);
-    hidden_.assign(TOGETHER * hidden_wide_, 0);
+    row_ = up(shape.width, 64);
+    hidden_row_ = up(shape.mlp_width, 64);
+    all_row_ = up(3 * shape.width, 64);
+    const size_t widest = std::max(row_, hidden_row_);
+    residual_.assign(TOGETHER * row_, 0);
+    normed_.assign(TOGETHER * row_, 0);
+    merged_.assign(TOGETHER * row_, 0);
+    all_.assign(TOGETHER * all_row_, 0);
+    hidden_.assign(TOGETHER * hidden_row_, 0);
     if (is_quantised(kind_of(shape))) {
         whole_.assign(TOGETHER * widest, 0);
         scales_.assign(TOGETHER * widest / 32, 0);
@@ -87,7 +87,7 @@ void Model::read(int texts, Text* const* which, const int32_t* counts, const int
 void Model::climb(const Row* rows, int count) {
     const Matrix tokens = matrix(layout_.tokens, shape.vocabulary, shape.width);
     for (int row = 0; row < count; row++) {
-        float* into = residual_.data() + row * wide_;
+        float* into = residual_.data() + row * row_;
         unpack_row(tokens, rows[row].id, into);
         const float* place = floats(layout_.positions) + static_cast<size_t>(rows[row].position) * shape.width;
         for (int i = 0; i < shape.width; i++) into[i] += place[i];
@@ -104,27 +104,27 @@ void Model::climb(const Row* rows, int count) {
     auto rows_of = [&](std::vector<float>& from, size_t stride, int numbers) {
         return Rows{kind, count, numbers, from.data(), stride, whole_.data(), scales_.data(), sums_.data()};
     };
-    const Rows normed = rows_of(normed_, wide_, padded), merged = rows_of(merged_, wide_, padded);
-    const Rows hidden = rows_of(hidden_, hidden_wide_, hidden_padded);
+    const Rows normed = rows_of(normed_, row_, padded), merged = rows_of(merged_, row_, padded);
+    const Rows hidden = rows_of(hidden_, hidden_row_, hidden_padded);
     const auto activation = static_cast<Activation>(shape.activation);
 
     for (int layer = 0; layer < shape.layers; layer++) {
         const Layout::Layer& at = layout_.layers[layer];
         normalise(count, at.attention_norm, at.attention_norm_bias);
-        prepare(normed, normed_.data(), wide_, shape.width);
+        prepare(normed, normed_.data(), row_, shape.width);
         multiply(matrix(at.looks, 3 * shape.width, shape.width), normed,
-                 {STORE, activation, floats(at.looks_bias), all_.data(), all_wide_});
+                 {STORE, activation, floats(at.looks_bias), all_.data(), all_row_});
         look(rows, count, layer);
-        prepare(merged, merged_.data(), wide_, shape.width);
+        prepare(merged, merged_.data(), row_, shape.width);
         multiply(matrix(at.merge, shape.width, shape.width), merged,
-                 {ADD, activation, floats(at.merge_bias), residual_.data(), wide_});
+                 {ADD, activation, floats(at.merge_bias), residual_.data(), row_});
         normalise(count, at.mlp_norm, at.mlp_norm_bias);
-        prepare(normed, normed_.data(), wide_, shape.width);
+        prepare(normed, normed_.data(), row_, shape.width);
         multiply(matrix(at.widen, shape.mlp_width, shape.width), normed,
-                 {ACTIVATE, activation, floats(at.widen_bias), hidden_.data(), hidden_wide_});
-        prepare(hidden, hidden_.data(), hidden_wide_, shape.mlp_width);
+                 {ACTIVATE, activation, floats(at.widen_bias), hidden_.data(), hidden_row_});
+        prepare(hidden, hidden_.data(), hidden_row_, shape.mlp_width);
         multiply(matrix(at.narrow, shape.width, shape.mlp_width), hidden,
-                 {ADD, activation, floats(at.narrow_bias), residual_.data(), wide_});
+                 {ADD, activation, floats(at.narrow_bias), residual_.data(), row_});
     }
     score(rows, count);
 }
@@ -132,8 +132,8 @@ void Model::climb(const Row* rows, int count) {
 // Work on single tokens is shared only when there is enough of it to be worth the telling.
 void Model::normalise(int count, size_t weight, size_t bias) {
     auto work = [&](int row, int) {
-        kernels.normalise(residual_.data() + row * wide_, shape.width, floats(weight), floats(bias), shape.norm_epsilon,
-                          normed_.data() + row * wide_);
+        kernels.normalise(residual_.data() + row * row_, shape.width, floats(weight), floats(bias), shape.norm_epsilon,
+                          normed_.data() + row * row_);
     };
     if (count > 4) threads_.run(count, work);
     else
@@ -160,7 +160,7 @@ void Model::look(const Row* rows, int count, int layer) {
     const int width = shape.head_width();
     auto keep = [&](int head, int) {
         for (int row = 0; row < count; row++) {
-            const float* keys = all_.data() + row * all_wide_ + shape.width + static_cast<size_t>(head) * width;
+            const float* keys = all_.data() + row * all_row_ + shape.width + static_cast<size_t>(head) * width;
             rows[row].text->put(layer, head, rows[row].position, keys, keys + shape.width);
         }
     };
@@ -174,10 +174,10 @@ void Model::look(const Row* rows, int count, int layer) {
         const int head = piece % shape.heads;
         const Row& first = rows[run.first];
         kernels.look({
-            .queries = all_.data() + run.first * all_wide_ + static_cast<size_t>(head) * width,
-            .query_stride = all_wide_,
-            .out = merged_.data() + run.first * wide_ + static_cast<size_t>(head) * width,
-            .out_stride = wide_,
+            .queries = all_.data() + run.first * all_row_ + static_cast<size_t>(head) * width,
+            .query_stride = all_row_,
+            .out = merged_.data() + run.first * row_ + static_cast<size_t>(head) * width,
+            .out_stride = row_,
             .count = run.count,
             .first = first.position,
             .width = width,
@@ -197,15 +197,15 @@ void Model::score(const Row* rows, int count) {
     for (int row = 0; row < count; row++) {
         if (rows[row].scores == nullptr) continue;
         if (scored == 0) scores = rows[row].scores;
-        std::copy_n(residual_.data() + row * wide_, shape.width, residual_.data() + scored * wide_);
+        std::copy_n(residual_.data() + row * row_, shape.width, residual_.data() + scored * row_);
         scored++;
     }
     if (scored == 0) return;
     normalise(scored, layout_.final_norm, layout_.final_norm_bias);
     const Kind kind = kind_of(shape);
-    const Rows normed{kind, scored, static_cast<int>(up(shape.width, group_of(kind))), normed_.data(), wide_,
+    const Rows normed{kind, scored, static_cast<int>(up(shape.width, group_of(kind))), normed_.data(), row_,
                       whole_.data(), scales_.data(), sums_.data()};
-    prepare(normed, normed_.data(), wide_, shape.width);
+    prepare(normed, normed_.data(), row_, shape.width);
     multiply(matrix(layout_.output, shape.vocabulary, shape.width), normed,
              {STORE, GELU_TANH, nullptr, scores, static_cast<size_t>(shape.vocabulary)});
 }
