@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from cutaway.cache import Cache
 from cutaway.errors import CutawayError
-from cutaway.generate import Gate, Result, Settings
-from cutaway.model import GPT
+from cutaway.generate import Gate, Machine, Result, Settings
+from cutaway.reading import open_batch
 from cutaway.sampling import adjust
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ class Beam:
 
 
 @torch.inference_mode()
-def search(model: GPT, tokenizer: Tokenizer, prompt: list[int], how: Settings) -> list[Result]:
+def search(model: Machine, tokenizer: Tokenizer, prompt: list[int], how: Settings) -> list[Result]:
     """The best texts found for one prompt, best first; as many as `how.best` asks for (one, if it is silent)."""
     config, width = model.config, how.beams or 1
     window = prompt or [config.end]
@@ -48,12 +47,11 @@ def search(model: GPT, tokenizer: Tokenizer, prompt: list[int], how: Settings) -
     room = config.context - len(window)
     longest = room if how.max_tokens is None else min(room, how.max_tokens)
     open_beams, ended = [Beam([], [], 0.0)], list[Beam]()
-    weights = model.token_embedding.weight
-    cache = Cache(config, capacity=len(window) + longest, dtype=weights.dtype, device=weights.device)
-    new = torch.tensor([window], device=weights.device)
+    batch = open_batch(model)
+    logits = batch.begin([window], room=len(window) + longest) if longest else torch.empty(0)
 
     for length in range(1, longest + 1):
-        candidates, parents = extend(model, cache, new, prompt, open_beams, how)
+        candidates, parents = extend(logits.float(), prompt or [config.end], open_beams, how)
         candidates = [mark_end(beam, length == longest, model, tokenizer, how) for beam in candidates]
         ended += [beam for beam in candidates[:width] if beam.reason]
         ended = sorted(ended, key=lambda beam: -beam.score(how.length_penalty))[:width]
@@ -61,20 +59,19 @@ def search(model: GPT, tokenizer: Tokenizer, prompt: list[int], how: Settings) -
         open_beams = [beam for beam, _ in going_on]
         if not open_beams or settled(open_beams[0], ended, width, how.length_penalty):
             break
-        cache.select(torch.tensor([parent for _, parent in going_on], device=weights.device))
-        new = torch.tensor([[beam.ids[-1]] for beam in open_beams], device=weights.device)
+        batch.keep([parent for _, parent in going_on])
+        logits = batch.step([beam.ids[-1] for beam in open_beams])
 
     found = ended or [Beam([], [], 0.0, "length")]
     return [finish(beam, prompt, model, tokenizer, how) for beam in found[: how.best or 1]]
 
 
 def extend(
-    model: GPT, cache: Cache, new: torch.Tensor, prompt: list[int], beams: list[Beam], how: Settings
+    logits: torch.Tensor, prompt: list[int], beams: list[Beam], how: Settings
 ) -> tuple[list[Beam], list[int]]:
-    """The likeliest one-token extensions of all the beams together, best first, and the beam each comes from."""
-    logits = model.score(model.read(new, cache)[:, -1]).float()  # [beam, vocabulary]
+    """The likeliest one-token extensions of all the beams [beam, vocabulary], best first, and the beam each comes from."""
     plain = logits.log_softmax(dim=-1)
-    totals = adjust(plain, how, [prompt or [model.config.end]] * len(beams), [beam.ids for beam in beams])
+    totals = adjust(plain, how, [prompt] * len(beams), [beam.ids for beam in beams])
     totals = totals + torch.tensor([beam.total for beam in beams], device=totals.device)[:, None]
     best = totals.flatten().topk(min(2 * (how.beams or 1), totals.numel()))
     candidates, parents = [], []
@@ -86,7 +83,7 @@ def extend(
     return candidates, parents
 
 
-def mark_end(beam: Beam, last: bool, model: GPT, tokenizer: Tokenizer, how: Settings) -> Beam:
+def mark_end(beam: Beam, last: bool, model: Machine, tokenizer: Tokenizer, how: Settings) -> Beam:
     """The beam, with the reason for its end if its newest token ends it."""
     reason = "length" if last else ""
     if how.stop and any(stop in tokenizer.decode(beam.ids) for stop in how.stop):
@@ -101,7 +98,7 @@ def settled(best_open: Beam, ended: list[Beam], width: int, length_penalty: floa
     return len(ended) == width and best_open.score(length_penalty) <= ended[-1].score(length_penalty)
 
 
-def finish(beam: Beam, prompt: list[int], model: GPT, tokenizer: Tokenizer, how: Settings) -> Result:
+def finish(beam: Beam, prompt: list[int], model: Machine, tokenizer: Tokenizer, how: Settings) -> Result:
     gate = Gate(tokenizer, how.stop)
     ids = beam.ids[:-1] if beam.reason == "end" else beam.ids
     for token in ids:
