@@ -1,0 +1,77 @@
+"""Packed weights in a file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cutaway
+from cutaway.engine import stored
+from cutaway.engine.native import Engine
+from cutaway.engine.pack import pack
+from cutaway.errors import CutawayError
+
+
+@pytest.fixture(scope="module")
+def file(tiny_lm, tmp_path_factory):
+    path = tmp_path_factory.mktemp("stored") / "tiny.cutaway"
+    stored.write(pack(tiny_lm.model, "int8"), tiny_lm.tokenizer, path, {"note": "none"})
+    return path
+
+
+def test_what_was_written_is_read_again(tiny_lm, file):
+    packed = stored.read(file, whole=True)
+    assert packed.config == tiny_lm.config
+    assert (packed.memory == pack(tiny_lm.model, "int8").memory).all()
+    assert packed.memory.ctypes.data % 64 == 0
+
+
+def test_a_file_is_a_model_like_any_other(tiny_lm, file):
+    lm = cutaway.load(file)
+    fresh = cutaway.LanguageModel(Engine(pack(tiny_lm.model, "int8")), tiny_lm.tokenizer)
+    assert lm.tokenizer.encode("Once upon a time") == tiny_lm.tokenizer.encode("Once upon a time")
+    assert lm.generate("Once", 20, seed=3).ids == fresh.generate("Once", 20, seed=3).ids
+    assert lm.trace("Once", keep="logits")["logits"].shape[-1] == tiny_lm.config.vocabulary
+    assert cutaway.load(file, engine="torch").generate("Once", 5, top_k=1).ids
+
+
+@pytest.mark.parametrize("place", [0, 7, 9, 13, 20, 47, 48, 60, 500, 4000])
+def test_a_changed_byte_in_the_head_is_noticed(file, tmp_path, place):
+    data = bytearray(file.read_bytes())
+    data[place] ^= 0x10
+    (tmp_path / "bad.cutaway").write_bytes(data)
+    with pytest.raises(CutawayError, match="damaged|not a file of packed|version"):
+        stored.read(tmp_path / "bad.cutaway")
+
+
+def test_a_changed_weight_is_noticed_when_all_is_checked(file, tmp_path):
+    data = bytearray(file.read_bytes())
+    data[-1000] ^= 1
+    (tmp_path / "bad.cutaway").write_bytes(data)
+    with pytest.raises(CutawayError, match="weights do not have the checksum"):
+        stored.read(tmp_path / "bad.cutaway", whole=True)
+
+
+@pytest.mark.parametrize("length", [0, 5, 47, 48, 1000, 5000, -1, -4096])
+def test_a_file_cut_short_is_refused(file, tmp_path, length):
+    data = file.read_bytes()
+    (tmp_path / "bad.cutaway").write_bytes(data[:length])
+    with pytest.raises(CutawayError, match="damaged|not a file of packed"):
+        stored.read(tmp_path / "bad.cutaway")
+
+
+def test_a_file_with_something_behind_it_is_refused(file, tmp_path):
+    (tmp_path / "bad.cutaway").write_bytes(file.read_bytes() + b"more")
+    with pytest.raises(CutawayError, match="bytes long"):
+        cutaway.load(tmp_path / "bad.cutaway")
+
+
+def test_the_weights_are_mapped_and_not_copied(file):
+    assert not stored.read(file).memory.flags.owndata
+    assert not stored.read(file).memory.flags.writeable
+    assert np.asarray(stored.read(file).memory).nbytes == pack_bytes(file)
+
+
+def pack_bytes(file):
+    header, first = stored.read_header(file)
+    return file.stat().st_size - first
