@@ -1,4 +1,4 @@
-"""Builds the native engine's kernels. Where there is no compiler the installation goes on without: torch does the work."""
+"""Builds the native engine's kernels. Where there is no compiler the installation goes on, and torch does the work."""
 
 import os
 import platform

@@ -66,10 +66,8 @@ def search(model: Machine, tokenizer: Tokenizer, prompt: list[int], how: Setting
     return [finish(beam, prompt, model, tokenizer, how) for beam in found[: how.best or 1]]
 
 
-def extend(
-    logits: torch.Tensor, prompt: list[int], beams: list[Beam], how: Settings
-) -> tuple[list[Beam], list[int]]:
-    """The likeliest one-token extensions of all the beams [beam, vocabulary], best first, and the beam each comes from."""
+def extend(logits: torch.Tensor, prompt: list[int], beams: list[Beam], how: Settings) -> tuple[list[Beam], list[int]]:
+    """The likeliest one-token extensions of all beams [beam, vocabulary], best first, and the beam each comes from."""
     plain = logits.log_softmax(dim=-1)
     totals = adjust(plain, how, [prompt] * len(beams), [beam.ids for beam in beams])
     totals = totals + torch.tensor([beam.total for beam in beams], device=totals.device)[:, None]

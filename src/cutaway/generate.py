@@ -210,10 +210,9 @@ def write(model: Machine, texts: list[Draft], how: Settings) -> Iterator[list[Dr
             if not live:
                 return
             batch.keep(stay)
-        if slid:  # other positions, other keys and values: what is left is read anew
-            logits = batch.begin([text.window for text in live])
-        else:
-            logits = batch.step([text.window[-1] for text in live])
+        # Where a window has slid: other positions, other keys and values, so that what is left is read anew.
+        windows = [text.window for text in live]
+        logits = batch.begin(windows) if slid else batch.step([window[-1] for window in windows])
 
 
 def ready(text: Draft, model: Machine, how: Settings) -> None:

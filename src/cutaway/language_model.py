@@ -209,8 +209,8 @@ def load(
 ) -> LanguageModel:
     """A model by name: "builtin", a folder with a checkpoint, a file of packed weights, or a model on the hub.
 
-    `engine` says what writes texts: "torch", "native" (compiled kernels, on the processor), or "auto", the faster of the
-    two. `weights` says how the native engine holds them: "float32", "bfloat16", "int8" or "int4".
+    `engine` says what writes texts: "torch", "native" (compiled kernels, on the processor), or "auto", the faster of
+    the two. `weights` says how the native engine holds them: "float32", "bfloat16", "int8" or "int4".
     """
     if isinstance(dtype, str):
         if dtype not in DTYPES:
@@ -243,7 +243,9 @@ def load_packed(
     packed = stored.read(path)
     tokenizer = Tokenizer.load(path)
     if weights not in (None, packed.weights):
-        raise CutawayError(f"{path} holds {packed.weights} weights. Leave `weights` away, or load the model they are of.")
+        raise CutawayError(
+            f"{path} holds {packed.weights} weights. Leave `weights` away, or load the model they are of."
+        )
     place = find_device(device)
     if choose(engine, packed.weights if engine == "native" else None, place.type, dtype is None) is None:
         from cutaway.engine.pack import unpack

@@ -47,7 +47,10 @@ def test_weights_that_were_trained_on_are_packed_again(make, tiny_lm):
     with torch.no_grad():
         model.final_norm.weight.mul_(1.5)
     assert lm.generate("Once", 10, top_k=1).logprobs != before
-    assert lm.generate("Once", 10, top_k=1).ids == LanguageModel(model, tiny_lm.tokenizer).generate("Once", 10, top_k=1).ids
+    assert (
+        lm.generate("Once", 10, top_k=1).ids
+        == LanguageModel(model, tiny_lm.tokenizer).generate("Once", 10, top_k=1).ids
+    )
 
 
 def test_an_engine_alone_is_a_whole_language_model(tiny_lm):

@@ -20,7 +20,7 @@ VERSION = 1
 class Shape(ctypes.Structure):
     """A model's shape as the kernels want it (`struct Shape` in cache.h)."""
 
-    _fields_ = [  # noqa: RUF012
+    _fields_ = [
         *((name, ctypes.c_int32) for name in ("vocabulary", "context", "width", "layers", "heads", "mlp_width")),
         *((name, ctypes.c_int32) for name in ("activation", "tied", "scale_by_layer", "kind")),
         ("norm_epsilon", ctypes.c_float),

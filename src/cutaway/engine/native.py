@@ -84,10 +84,8 @@ class Engine:
     def text(self) -> Text:
         return Text(self)
 
-    def read(
-        self, texts: Sequence[Text], new: Sequence[Sequence[int]], wanted: Sequence[int] | int = 1
-    ) -> Scores:
-        """Each text reads its new tokens; gives the scores after the last `wanted` of them, text by text. [n, vocabulary]"""
+    def read(self, texts: Sequence[Text], new: Sequence[Sequence[int]], wanted: Sequence[int] | int = 1) -> Scores:
+        """Each text reads its new tokens; the scores after the last `wanted` of them, text by text. [n, vocabulary]"""
         counts = np.array([len(ids) for ids in new], dtype=np.int32)
         wants = np.minimum(np.broadcast_to(np.asarray(wanted, dtype=np.int32), counts.shape), counts)
         wants = np.ascontiguousarray(wants, dtype=np.int32)

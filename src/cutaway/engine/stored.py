@@ -1,12 +1,12 @@
 """Packed weights in one file: mapped into memory as they are, shared by every process that reads them.
 
-    8 bytes     CUTAWAY and a line end
-    4 bytes     the version of the format
-    4 bytes     the length of the header
-    32 bytes    sha256 of the header
-    header      JSON: the shape, the kind of weights, the sha256 of the weights, the tokenizer's files, what it cost
-    padding     zeros, to a multiple of 4,096
-    weights     as cutaway.engine.pack lays them out
+8 bytes     CUTAWAY and a line end
+4 bytes     the version of the format
+4 bytes     the length of the header
+32 bytes    sha256 of the header
+header      JSON: the shape, the kind of weights, the sha256 of the weights, the tokenizer's files, what it cost
+padding     zeros, to a multiple of 4,096
+weights     as cutaway.engine.pack lays them out
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def write(packed: Packed, tokenizer: Tokenizer, path: Path, cost: dict[str, Any]
     ).encode()
     start = START.pack(MAGIC, VERSION, len(header), hashlib.sha256(header).digest()) + header
     total = len(start) + PAGE + packed.nbytes
-    with replacing(path.parent, last=path.name, stale=re.compile(re.escape(path.name)), size=total) as folder_beside:
-        with (folder_beside / path.name).open("wb") as file:
-            file.write(start + bytes(-len(start) % PAGE))
-            file.write(packed.memory.data)
+    old = re.compile(re.escape(path.name))
+    with replacing(path.parent, last=path.name, stale=old, size=total) as new, (new / path.name).open("wb") as file:
+        file.write(start + bytes(-len(start) % PAGE))
+        file.write(packed.memory.data)
 
 
 def read_header(path: Path) -> tuple[dict[str, Any], int]:
@@ -69,10 +69,14 @@ def read_header(path: Path) -> tuple[dict[str, Any], int]:
         with path.open("rb") as file:
             start = file.read(START.size)
             if len(start) < START.size or not start.startswith(MAGIC):
-                raise CutawayError(f"{path} is not a file of packed weights: `cutaway convert --to cutaway-int8` makes one.")
+                raise CutawayError(
+                    f"{path} is not a file of packed weights: `cutaway convert --to cutaway-int8` makes one."
+                )
             _, version, length, digest = START.unpack(start)
             if version != VERSION:
-                raise CutawayError(f"{path} has version {version} of its format; this Cutaway reads {VERSION}. Convert again.")
+                raise CutawayError(
+                    f"{path} has version {version} of its format; this Cutaway reads {VERSION}. Convert again."
+                )
             header = file.read(length) if length <= HEADER_BYTES else b""
     except OSError as error:
         raise CutawayError(f"{path} cannot be read: {error.strerror}.") from None
