@@ -57,6 +57,10 @@ class Engine:
 
     def __init__(self, packed: Packed, threads: int | None = None, kernels: str = ""):
         self.packed, self.library = packed, need()
+        self.look_up = True
+        """Whether one text alone is read ahead on guesses from its own past (see draft.py): only the speed changes."""
+        self.draft: Engine | None = None
+        """A smaller model that guesses instead."""
         self.threads = threads or default_threads()
         found = self.library.cutaway_kernels(kernels.encode())
         if found is None:
