@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from cutaway import __version__
 from cutaway.cli import (
+    bench,
     classify,
     convert,
     evaluate,
@@ -75,6 +76,7 @@ for verb in (
     classify.classify,
     pull.pull,
     convert.convert,
+    bench.bench,
 ):
     app.command(cls=Verb)(verb)
 

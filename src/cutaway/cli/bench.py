@@ -1,0 +1,69 @@
+"""`cutaway bench`: how fast this machine writes and reads, ours beside others."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cutaway.cli import options, screen
+from cutaway.cli.options import option
+from cutaway.config import SIZES
+from cutaway.errors import CutawayError, nearest
+
+if TYPE_CHECKING:
+    from cutaway.engine.bench import Report
+
+
+def bench(
+    size: Annotated[str, typer.Argument(metavar="SIZE", help=f"{', '.join(SIZES)}.")] = "gpt2",
+    weights: Annotated[
+        list[str] | None, option("--weights", value="KIND", help="float32, bfloat16, int8 or int4. Repeatable.")
+    ] = None,
+    quick: Annotated[bool, option("--quick", help="Fewer and shorter rounds: under a minute for gpt2.")] = False,
+    alone: Annotated[bool, option("--alone", help="Without the other programs that are installed.")] = False,
+    picture: Annotated[Path | None, option("--picture", value="FILE", help="Draw the table as an SVG.")] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Measure tokens a second of the native engine, beside llama.cpp and transformers where they are installed.
+
+    Random weights of the size's shape do the same work as real ones: nothing is fetched.
+
+    Example: cutaway bench gpt2 --quick
+    """
+    if size not in SIZES:
+        raise CutawayError(f"There is no size {size!r}.{nearest(size, SIZES)} Known: {', '.join(SIZES)}.")
+    from cutaway.cli import progress
+    from cutaway.engine import bench as engine_bench
+    from cutaway.engine import peers
+
+    config = SIZES[size]
+    with tempfile.TemporaryDirectory() as folder:
+        with screen.working("making models"):
+            runners: list[engine_bench.Runner] = list(engine_bench.ours(config, tuple(weights or engine_bench.KINDS)))
+            if not alone:
+                runners += peers.installed(config, Path(folder))
+        with progress.one(f"{len(runners)} engines in turn") as report:
+            amount = engine_bench.QUICK if quick else engine_bench.FULL
+            found = engine_bench.measure(size, config, runners, amount, report)
+    if picture is not None:
+        picture.write_text(engine_bench.picture(found), encoding="utf-8")
+    if as_json:
+        screen.show_json(found.to_json())
+    else:
+        table(found)
+
+
+def table(found: Report) -> None:
+    screen.show(
+        f"{found.model}, {found.threads} threads, {found.kernels} kernels; memory reads {found.read_gb_s:.1f} GB/s"
+    )
+    screen.show()
+    screen.show(f"{'':<24}{'decode':>10}{'of limit':>10}{'prompt':>10}{'16 texts':>10}", style="dim")
+    for row in found.rows:
+        decode, prompt, batch = (f"{n:,.0f}" if n else "-" for n in (row.decode, row.prompt, row.batch16))
+        share = f"{row.decode / row.limit:.0%}" if row.decode else "-"
+        screen.show(f"{row.engine + ' ' + row.weights:<24}{decode:>10}{share:>10}{prompt:>10}{batch:>10}")
+    screen.aside("tokens a second, medians of interleaved rounds")
