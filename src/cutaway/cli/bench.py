@@ -38,11 +38,12 @@ def bench(
     from cutaway.cli import progress
     from cutaway.engine import bench as engine_bench
     from cutaway.engine import peers
+    from cutaway.engine.library import KINDS
 
     config = SIZES[size]
     with tempfile.TemporaryDirectory() as folder:
         with screen.working("making models"):
-            runners: list[engine_bench.Runner] = list(engine_bench.ours(config, tuple(weights or engine_bench.KINDS)))
+            runners: list[engine_bench.Runner] = list(engine_bench.ours(config, tuple(weights or KINDS)))
             if not alone:
                 runners += peers.installed(config, Path(folder))
         with progress.one(f"{len(runners)} engines in turn") as report:

@@ -33,7 +33,7 @@ def convert(
         option(
             "--text",
             value="FILE",
-            help="cutaway-...: say what rounding cost on this text; else on one it writes itself.",
+            help="cutaway-...: what rounding cost is measured on this; else on its own writing.",
         ),
     ] = None,
     force: Annotated[bool, option("--force", help="Write over what is there.")] = False,
@@ -41,7 +41,7 @@ def convert(
 ) -> None:
     """Write a model as a Hugging Face folder, GGUF, ONNX or packed for the native engine.
 
-    GGUF is what llama.cpp runs, ONNX what onnxruntime does. A packed model is one file, NAME.cutaway, that loads at once.
+    GGUF is what llama.cpp runs, ONNX what onnxruntime does. A packed model is one file, NAME.cutaway.
 
     The model may also be a folder with OpenAI's original TensorFlow files.
 
@@ -54,7 +54,11 @@ def convert(
         raise CutawayError(f"--text is for packed models ({', '.join(PACKED)}): {to} rounds nothing that is measured.")
     held_out = None if text is None else options.read_text(None, text)
     lm = options.load(source or model, device="cpu", dtype=None)
-    cost = write_packed(lm, output, to, held_out, text) if to in PACKED else write(lm, output, to, dtype)
+    cost = None
+    if to in PACKED:
+        cost = write_packed(lm, output, to, held_out, text)
+    else:
+        write(lm, output, to, dtype)
     size = sum(path.stat().st_size for path in ([output] if output.is_file() else output.iterdir()) if path.is_file())
     if as_json:
         screen.show_json(
@@ -65,9 +69,9 @@ def convert(
         screen.aside(f"{to}, {size / 1e6:,.1f} MB")
         if cost:
             screen.aside(
-                f"loss {cost['loss']:.4f} nats a token, {cost['loss_added']:+.4f} against float32, over {cost['tokens']:,} "
-                f"tokens of {cost['text']}; logits moved by {cost['mean_difference']:.2g} on average, "
-                f"{cost['largest_difference']:.2g} at most"
+                f"loss {cost['loss']:.4f} nats a token, {cost['loss_added']:+.4f} against float32, "
+                f"over {cost['tokens']:,} tokens of {cost['text']}; "
+                f"logits moved by {cost['mean_difference']:.2g} on average, {cost['largest_difference']:.2g} at most"
             )
 
 

@@ -38,7 +38,7 @@ QUICK, FULL = Amount(3, 32, 512, 4), Amount(7, 128, 1_024, 16)
 
 
 class Runner(Protocol):
-    """Something that runs a model of the shape in question. Each measure gives tokens a second, or None if it has none."""
+    """Something that runs a model of the shape in question. A measure is tokens a second, or None if it has none."""
 
     engine: str
     weights: str
@@ -106,7 +106,9 @@ def measure(
         Row(
             runner.engine,
             runner.weights,
-            *(statistics.median(results[name]) if results[name] else None for name in MEASURES),
+            decode=median(results["decode"]),
+            prompt=median(results["prompt"]),
+            batch16=median(results["batch16"]),
             limit=bandwidth * 1e9 / (float(weights) * runner.bits / 8),
             spread={name: spread(results[name]) for name in MEASURES if results[name]},
         )
@@ -114,6 +116,10 @@ def measure(
     ]
     kernels = next((runner.runs.kernels for runner in runners if isinstance(runner, Ours)), "")
     return Report(model, bandwidth, default_threads(), kernels, rows)
+
+
+def median(values: list[float]) -> float | None:
+    return statistics.median(values) if values else None
 
 
 def spread(values: list[float]) -> float:
@@ -210,12 +216,13 @@ def picture(report: Report) -> str:
     lines = []
     for number, row in enumerate(report.rows):
         y = 50 + number * step
+        end = left + row.limit * scale
         kind = "ours" if row.engine == "cutaway" else "peer"
         lines += [
             f'<text x="{left - 10}" y="{y + 15}" text-anchor="end">{escape(f"{row.engine} {row.weights}")}</text>',
             f'<rect class="{kind}" x="{left}" y="{y}" width="{(row.decode or 0) * scale:.1f}" height="20"/>',
-            f'<line x1="{left + row.limit * scale:.1f}" x2="{left + row.limit * scale:.1f}" y1="{y - 2}" y2="{y + 22}"/>',
-            f'<text x="{left + row.limit * scale + 8:.1f}" y="{y + 15}">{row.decode or 0:,.0f}</text>',
+            f'<line x1="{end:.1f}" x2="{end:.1f}" y1="{y - 2}" y2="{y + 22}"/>',
+            f'<text x="{end + 8:.1f}" y="{y + 15}">{row.decode or 0:,.0f}</text>',
         ]
     title = f"Tokens a second, one text, {report.model} ({report.threads} threads; the line is the memory's limit)"
     style = (

@@ -40,7 +40,7 @@ class LlamaCpp:
     engine = "llama.cpp"
 
     def __init__(self, path: Path, kind: str, config: Config):
-        import xllamacpp
+        import xllamacpp  # type: ignore[import-untyped, unused-ignore]
 
         self.weights = kind
         self.bits = {"q8_0": 8.5, "q4_0": 4.5, "f16": 16.0, "f32": 32.0}[kind]
