@@ -88,7 +88,8 @@ class NativeBatch:
                     found[number] = first
                     guess = guesses[reading.index(row)]
                     row.ahead, row.guessed = list(zip(guess, rest, strict=True)), len(guess)
-        return torch.stack([scores for scores in found if scores is not None])
+        ready = [scores for scores in found if scores is not None]
+        return ready[0][None] if len(ready) == 1 else torch.stack(ready)  # one row is not worth a copy
 
     def keep(self, rows: list[int]) -> None:
         first = {row: number for number, row in reversed(list(enumerate(rows)))}  # who goes on with the text itself
