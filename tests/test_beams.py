@@ -71,9 +71,43 @@ def test_beams_stop_at_a_stop_string(tiny_lm):
     assert result.reason in ("stop", "length")
 
 
-def test_beams_of_several_prompts_come_prompt_by_prompt(tiny_lm):
-    both = tiny_lm.generate(["Once", "x"], beams=2, best=2, max_tokens=4)
-    assert [one.ids for one in both[2:]] == [one.ids for one in tiny_lm.generate("x", beams=2, best=2, max_tokens=4)]
+def prompts_of(lengths, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randint(0, END, (length,), generator=generator).tolist() for length in lengths]
+
+
+def test_prompts_searched_together_give_what_transformers_finds_for_each(tiny_lm, twin):
+    reference, prompts = twin(tiny_lm.model), prompts_of([9, 2, 17, 5, 5, 30])
+    ours = tiny_lm.generate(prompts, beams=3, best=3, max_tokens=15, length_penalty=2.0, logit_bias={END: 2.0})
+    assert len({len(one.ids) for one in ours}) > 3  # the searches end one by one
+    for number, prompt in enumerate(prompts):
+        found = ours[3 * number : 3 * number + 3]
+        ids, scores = theirs(reference, prompt, 3, 2.0, 15, 2.0)
+        assert [one.ids for one in found] == ids
+        assert [one.score for one in found] == pytest.approx(scores, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"beams": 4, "best": 4, "logit_bias": {END: 3.0}},
+        {"beams": 2, "max_tokens": 6, "repetition_penalty": 1.5, "length_penalty": 0.3},
+        {"beams": 3, "stop": ["e"], "logit_bias": {END: 2.0}},
+        {"beams": 100, "best": 2, "max_tokens": 3},
+    ],
+    ids=str,
+)
+def test_a_prompt_finds_the_same_in_company_as_alone(tiny_lm, settings):
+    """More prompts than fit into a batch, of all lengths, some of them equal; one is empty, one leaves no room."""
+    prompts = prompts_of([40, 1, 0, 48, 3, 47, 12, 12, 7, 25, 1, 33, 2], seed=1)
+    prompts += [prompts[4], *prompts_of([5] * 6, seed=2)]
+    together = tiny_lm.generate(prompts, **settings)
+    alone = [one for prompt in prompts for one in tiny_lm.generate([prompt], **settings)]
+    for found, expected in zip(together, alone, strict=True):
+        assert (found.prompt_ids, found.ids, found.text) == (expected.prompt_ids, expected.ids, expected.text)
+        assert (found.reason, found.why) == (expected.reason, expected.why)
+        assert found.score == pytest.approx(expected.score, rel=1e-5, abs=1e-5)
+        assert found.logprobs == pytest.approx(expected.logprobs, rel=1e-4, abs=1e-4)
 
 
 def test_a_prompt_longer_than_the_context_is_an_error(tiny_lm):

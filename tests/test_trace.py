@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from cutaway.errors import CutawayError
-from cutaway.trace import Trace, names
+from cutaway.trace import Trace, added, in_turn, names, put, where, zeroed
 
 IDS = torch.tensor([[3, 1, 4, 1, 5, 9]])
 
@@ -99,3 +99,24 @@ def test_a_row_of_a_trace_has_no_batch_dimension(tiny):
     t = traced(tiny)
     assert t.row(0)["blocks.0.attention.weights"].shape == (4, 6, 6)
     assert torch.equal(t.row(0)["position_embedding"], t["position_embedding"][0])
+
+
+def test_a_place_is_zeroed_filled_or_added_to_and_the_rest_stays(tiny):
+    plain, vector = traced(tiny), torch.arange(12.0)
+    name = "blocks.1.attention.heads"
+    for replacement, wanted in [
+        (zeroed(where(head=2, position=3)), torch.zeros(12)),
+        (put(vector, where(head=2, position=3)), vector),
+        (added(vector, where(head=2, position=3)), plain[name][0, 2, 3] + vector),
+        (in_turn([zeroed(where(head=2)), added(vector, where(head=2, position=3))]), vector),
+    ]:
+        value = traced(tiny, name, {name: replacement})[name]
+        assert torch.equal(value[0, 2, 3], wanted)
+        assert torch.equal(value[0, [0, 1, 3]], plain[name][0, [0, 1, 3]])
+    assert torch.equal(plain[name], traced(tiny)[name])
+
+
+def test_a_column_of_every_token_is_zeroed(tiny):
+    name = "blocks.0.mlp.activation"
+    value = traced(tiny, name, {name: zeroed(where(column=7))})[name]
+    assert value[..., 7].abs().max() == 0 and value[..., 8].abs().min() > 0

@@ -4,18 +4,24 @@ The rules are those of transformers' `generate(num_beams=...)`: a text's score i
 the power of the length penalty; twice as many candidates as beams are looked at, so that enough unended ones remain;
 the search stops when as many texts have ended as there are beams and no open one can be expected to overtake the worst
 of them.
+
+Several prompts are searched together: the open texts of all of them are the rows of one batch. What is found for one
+does not depend on the others.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from heapq import nlargest
 from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 
 from cutaway.errors import CutawayError
-from cutaway.generate import Gate, Machine, Result, Settings
-from cutaway.reading import open_batch
+from cutaway.generate import ROWS_AT_ONCE, Gate, Result, Settings
+from cutaway.reading import Machine, open_batch
 from cutaway.sampling import adjust
 
 if TYPE_CHECKING:
@@ -30,55 +36,90 @@ class Beam:
     logprobs: list[float]
     total: float
     reason: str = ""
+    row: int = 0
+    """The row of the batch that the text was read in, up to its newest id."""
 
     def score(self, length_penalty: float) -> float:
         return self.total / max(1, len(self.ids)) ** length_penalty
 
 
-@torch.inference_mode()
-def search(model: Machine, tokenizer: Tokenizer, prompt: list[int], how: Settings) -> list[Result]:
-    """The best texts found for one prompt, best first; as many as `how.best` asks for (one, if it is silent)."""
-    config, width = model.config, how.beams or 1
-    window = prompt or [config.end]
+@dataclass(eq=False)
+class Search:
+    """What has been found for one prompt: the texts still open and those that have ended, the best of each first."""
+
+    prompt: list[int]
+    window: list[int]
+    """What the model reads first: the prompt, or the end token for an empty one."""
+    longest: int
+    """How many new tokens there may be."""
+    open: list[Beam] = field(default_factory=lambda: [Beam([], [], 0.0)])
+    ended: list[Beam] = field(default_factory=list)
+
+    def go_on(self, candidates: list[Beam], model: Machine, tokenizer: Tokenizer, how: Settings) -> None:
+        """Keep the best candidates, those that have ended and those that have not; none stays open at the end."""
+        width = how.beams or 1
+        candidates = [mark_end(beam, len(beam.ids) == self.longest, model, tokenizer, how) for beam in candidates]
+        ended = [*self.ended, *(beam for beam in candidates[:width] if beam.reason)]
+        self.ended = sorted(ended, key=lambda beam: -beam.score(how.length_penalty))[:width]
+        self.open = [beam for beam in candidates if not beam.reason][:width]
+        if self.open and settled(self.open[0], self.ended, width, how.length_penalty):
+            self.open = []
+
+
+def search(model: Machine, tokenizer: Tokenizer, prompts: list[list[int]], how: Settings) -> list[Result]:
+    """The best texts found for each prompt, best first, prompt by prompt; `how.best` of each (one, if it is silent)."""
+    searches = [begin(prompt, model, how) for prompt in prompts]
+    some = sorted((one for one in searches if one.longest), key=lambda one: len(one.window))  # alike ones, less padding
+    together = max(1, ROWS_AT_ONCE // (how.beams or 1))
+    for first in range(0, len(some), together):
+        run(model, tokenizer, some[first : first + together], how)
+    return [result for one in searches for result in results(one, model, tokenizer, how)]
+
+
+def begin(prompt: list[int], model: Machine, how: Settings) -> Search:
+    config, window = model.config, prompt or [model.config.end]
     if len(window) > config.context:
         raise CutawayError(
             f"The prompt is {len(window):,} tokens long and this model looks at {config.context:,}. Shorten it."
         )
     room = config.context - len(window)
-    longest = room if how.max_tokens is None else min(room, how.max_tokens)
-    open_beams, ended = [Beam([], [], 0.0)], list[Beam]()
+    return Search(prompt, window, room if how.max_tokens is None else min(room, how.max_tokens))
+
+
+@torch.inference_mode()
+def run(model: Machine, tokenizer: Tokenizer, live: list[Search], how: Settings) -> None:
+    """Search for all of these prompts to the end, a token at a time; those that are done leave the batch."""
     batch = open_batch(model)
-    logits = batch.begin([window], room=len(window) + longest) if longest else torch.empty(0)
-
-    for length in range(1, longest + 1):
-        candidates, parents = extend(logits.float(), prompt or [config.end], open_beams, how)
-        candidates = [mark_end(beam, length == longest, model, tokenizer, how) for beam in candidates]
-        ended += [beam for beam in candidates[:width] if beam.reason]
-        ended = sorted(ended, key=lambda beam: -beam.score(how.length_penalty))[:width]
-        going_on = [(beam, parent) for beam, parent in zip(candidates, parents, strict=True) if not beam.reason][:width]
-        open_beams = [beam for beam, _ in going_on]
-        if not open_beams or settled(open_beams[0], ended, width, how.length_penalty):
-            break
-        batch.keep([parent for _, parent in going_on])
-        logits = batch.step([beam.ids[-1] for beam in open_beams])
-
-    found = ended or [Beam([], [], 0.0, "length")]
-    return [finish(beam, prompt, model, tokenizer, how) for beam in found[: how.best or 1]]
+    logits = batch.begin([one.window for one in live])  # [row, vocabulary]
+    while True:
+        for one, candidates in zip(live, extended(logits, live, how), strict=True):
+            one.go_on(candidates, model, tokenizer, how)
+        live = [one for one in live if one.open]
+        if not live:
+            return
+        beams = [beam for one in live for beam in one.open]
+        batch.keep([beam.row for beam in beams])
+        logits = batch.step([beam.ids[-1] for beam in beams])
 
 
-def extend(logits: torch.Tensor, prompt: list[int], beams: list[Beam], how: Settings) -> tuple[list[Beam], list[int]]:
-    """The likeliest one-token extensions of all beams [beam, vocabulary], best first, and the beam each comes from."""
-    plain = logits.log_softmax(dim=-1)
-    totals = adjust(plain, how, [prompt] * len(beams), [beam.ids for beam in beams])
+def extended(logits: Tensor, live: list[Search], how: Settings) -> Iterator[list[Beam]]:
+    """For each search the likeliest one-token extensions of all its open beams together, best first."""
+    beams = [beam for one in live for beam in one.open]
+    plain = logits.float().log_softmax(dim=-1)
+    totals = adjust(plain, how, [one.window for one in live for _ in one.open], [beam.ids for beam in beams])
     totals = totals + torch.tensor([beam.total for beam in beams], device=totals.device)[:, None]
-    best = totals.flatten().topk(min(2 * (how.beams or 1), totals.numel()))
-    candidates, parents = [], []
-    for total, at in zip(best.values.tolist(), best.indices.tolist(), strict=True):
-        parent, token = divmod(at, logits.shape[-1])
-        beam = beams[parent]
-        candidates.append(Beam([*beam.ids, token], [*beam.logprobs, float(plain[parent, token])], total))
-        parents.append(parent)
-    return candidates, parents
+    wanted = 2 * (how.beams or 1)
+    best = totals.topk(min(wanted, totals.shape[-1]), dim=-1)  # [row, candidate]
+    sums, tokens, logprobs = (part.tolist() for part in (best.values, best.indices, plain.gather(1, best.indices)))
+    first = 0
+    for one in live:
+        rows = range(first, first + len(one.open))
+        first = rows.stop
+        found = ((total, row, rank) for row in rows for rank, total in enumerate(sums[row]))
+        yield [
+            Beam([*beams[row].ids, tokens[row][rank]], [*beams[row].logprobs, logprobs[row][rank]], total, row=row)
+            for total, row, rank in nlargest(wanted, found, key=lambda at: at[0])
+        ]
 
 
 def mark_end(beam: Beam, last: bool, model: Machine, tokenizer: Tokenizer, how: Settings) -> Beam:
@@ -88,12 +129,17 @@ def mark_end(beam: Beam, last: bool, model: Machine, tokenizer: Tokenizer, how: 
         reason = "stop"
     if beam.ids[-1] == model.config.end:
         reason = "end"
-    return Beam(beam.ids, beam.logprobs, beam.total, reason) if reason else beam
+    return replace(beam, reason=reason) if reason else beam
 
 
 def settled(best_open: Beam, ended: list[Beam], width: int, length_penalty: float) -> bool:
     """Whether the search is over: enough texts have ended, and the best open one is behind the worst of them."""
     return len(ended) == width and best_open.score(length_penalty) <= ended[-1].score(length_penalty)
+
+
+def results(found: Search, model: Machine, tokenizer: Tokenizer, how: Settings) -> list[Result]:
+    beams = found.ended or [Beam([], [], 0.0, reason="length")]
+    return [finish(beam, found.prompt, model, tokenizer, how) for beam in beams[: how.best or 1]]
 
 
 def finish(beam: Beam, prompt: list[int], model: Machine, tokenizer: Tokenizer, how: Settings) -> Result:

@@ -10,23 +10,18 @@ import secrets
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from cutaway.errors import CutawayError
-from cutaway.model import GPT
-from cutaway.reading import open_batch
+from cutaway.reading import Machine, open_batch
 from cutaway.sampling import Sampling, adjust, choose, require
 
 if TYPE_CHECKING:
-    from cutaway.engine.native import Engine
     from cutaway.tokenizer import Tokenizer
-
-Machine = Union[GPT, "Engine"]
-"""What runs a model: torch, or the native engine."""
 
 ROWS_AT_ONCE = 32
 """How many texts share a batch; more wait for the next one."""

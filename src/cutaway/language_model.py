@@ -6,24 +6,24 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import torch
 from torch import Tensor
 
 from cutaway import beams, checkpoint
-from cutaway.checkpoint.locate import locate
+from cutaway.checkpoint.locate import is_packed, locate
 from cutaway.config import Config
 from cutaway.engine.choice import choose
+from cutaway.engine.library import check_kind
+from cutaway.engine.native import Engine
+from cutaway.engine.pack import pack, unpack
 from cutaway.errors import CutawayError, nearest
-from cutaway.generate import Machine, Result, Settings, TextStream, generate
+from cutaway.generate import Result, Settings, TextStream, generate
 from cutaway.model import GPT
-from cutaway.reading import open_batch
+from cutaway.reading import Machine, open_batch
 from cutaway.tokenizer import Tokenizer
 from cutaway.trace import Replacement, Trace
-
-if TYPE_CHECKING:
-    from cutaway.engine.native import Engine
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -55,16 +55,14 @@ class LanguageModel:
             )
         self.tokenizer, self.name, self.weights = tokenizer, name, weights
         self.config: Config = model.config
-        self._model = model.eval() if isinstance(model, GPT) else None
-        self._engine = None if isinstance(model, GPT) else model
+        self._model = None if isinstance(model, Engine) else model.eval()
+        self._engine = model if isinstance(model, Engine) else None
         self._packed_from: object = None
 
     @property
     def model(self) -> GPT:
         """The model that torch runs."""
         if self._model is None:
-            from cutaway.engine.pack import unpack
-
             assert self._engine is not None
             with torch.inference_mode(False):  # a model like any other, whoever asks for it first
                 self._model = unpack(self._engine.packed)
@@ -77,9 +75,6 @@ class LanguageModel:
         if self._engine is None and self.weights is None:
             return self.model
         if self._engine is None or (self._model is not None and versions(self._model) != self._packed_from):
-            from cutaway.engine.native import Engine
-            from cutaway.engine.pack import pack
-
             weights = self.weights or (self._engine.weights if self._engine else "float32")
             self._packed_from = versions(self.model)
             self._engine = Engine(pack(self.model, weights))
@@ -114,12 +109,17 @@ class LanguageModel:
         return self.model(self.batch_of_one(text))[0].float()
 
     @torch.inference_mode()
+    def next_scores(self, text: Prompt) -> Tensor:
+        """A score for every entry of the vocabulary after the last token only: [vocabulary]."""
+        if self._engine is None:  # one text is not worth packing weights for
+            return self.model.score(self.model.read(self.batch_of_one(text))[:, -1])[0].float()
+        return open_batch(self.machine).begin([self.ids(text) or [self.config.end]])[0]
+
     def predict(self, text: Prompt, k: int = 10) -> list[Prediction]:
         """The k likeliest next tokens, likeliest first."""
         if k < 1:
             raise CutawayError(f"The number of predictions must be 1 or more, not {k}.")
-        machine = self.model if self._engine is None else self.machine  # not worth packing weights for
-        chances = open_batch(machine).begin([self.ids(text) or [self.config.end]])[0].float().softmax(dim=-1)
+        chances = self.next_scores(text).softmax(dim=-1)
         best = chances.topk(min(k, len(self.tokenizer)))
         return [
             Prediction(id=token, text=self.tokenizer.decode([token]), probability=chance)
@@ -155,7 +155,7 @@ class LanguageModel:
         )  # fmt: skip
         prompts = [self.ids(one) for one in (prompt if many else [prompt])]  # type: ignore[arg-type]
         if how.beams:
-            results = [result for one in prompts for result in beams.search(self.machine, self.tokenizer, one, how)]
+            results = beams.search(self.machine, self.tokenizer, prompts, how)
         else:
             results = generate(self.machine, self.tokenizer, prompts, how)
         return results if many or how.samples or how.best else results[0]
@@ -209,17 +209,17 @@ def load(
 ) -> LanguageModel:
     """A model by name: "builtin", a folder with a checkpoint, a file of packed weights, or a model on the hub.
 
-    `engine` says what writes texts: "torch", "native" (compiled kernels, on the processor), or "auto", the faster of
-    the two. `weights` says how the native engine holds them: "float32", "bfloat16", "int8" or "int4".
+    `engine` says what writes texts: "torch", "native" (compiled kernels, on the processor), or "auto": native for
+    packed weights, torch for all others. `weights` packs them: "float32", "bfloat16", "int8" or "int4".
     """
     if isinstance(dtype, str):
         if dtype not in DTYPES:
             raise CutawayError(f"Unknown number type {dtype!r}. Known: {', '.join(DTYPES)}.")
         dtype = DTYPES[dtype]
     path = locate(name)
-    if path.is_file():
+    if is_packed(path):
         return load_packed(path, name, device, dtype, engine, weights)
-    place = find_device(device)
+    place = find_device("cpu" if device is None and (weights or engine == "native") else device)
     kind = choose(engine, weights, place.type, dtype is None or dtype == torch.float32)
     lm = LanguageModel(checkpoint.read(path, place, dtype), Tokenizer.load(path), str(name), kind)
     if kind in (None, "float32"):  # packed when the first text is written
@@ -240,19 +240,16 @@ def load_packed(
     """A file that `cutaway convert --to cutaway-int8` wrote; where the native engine is not wanted, torch runs it."""
     from cutaway.engine import stored
 
-    packed = stored.read(path)
-    tokenizer = Tokenizer.load(path)
-    if weights not in (None, packed.weights):
+    packed, tokenizer = stored.read(path), Tokenizer.load(path)
+    if weights is not None and check_kind(weights) != packed.weights:
         raise CutawayError(
             f"{path} holds {packed.weights} weights. Leave `weights` away, or load the model they are of."
         )
-    place = find_device(device)
-    if choose(engine, packed.weights if engine == "native" else None, place.type, dtype is None) is None:
-        from cutaway.engine.pack import unpack
-
+    place = find_device(device or "cpu")
+    if engine == "auto" and (place.type != "cpu" or dtype is not None):
+        engine = "torch"
+    if choose(engine, None if engine == "torch" else packed.weights, place.type, dtype is None) is None:
         return LanguageModel(unpack(packed).to(place, dtype), tokenizer, str(name))
-    from cutaway.engine.native import Engine
-
     return LanguageModel(Engine(packed), tokenizer, str(name))
 
 

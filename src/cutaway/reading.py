@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from cutaway.cache import Cache
+from cutaway.engine.native import Engine
 from cutaway.model import GPT
 
-if TYPE_CHECKING:
-    from cutaway.engine.native import Engine
+Machine = GPT | Engine
+"""What runs a model: torch, or the native engine."""
 
 
 class Batch(Protocol):
     """Some texts, a row each. What a row's scores are does not depend on the others."""
 
-    def begin(self, windows: list[list[int]], room: int | None = None) -> Tensor:
-        """Read these texts from the start, and forget all others; the scores for what comes next. [row, vocabulary]
-
-        `room` promises that no row will grow longer than so many tokens.
-        """
+    def begin(self, windows: list[list[int]]) -> Tensor:
+        """Read these texts from the start, and forget all others; the scores for what comes next. [row, vocabulary]"""
         ...
 
     def step(self, tokens: list[int]) -> Tensor:
@@ -33,13 +31,13 @@ class Batch(Protocol):
         ...
 
 
-def open_batch(model: GPT | Engine) -> Batch:
+def open_batch(model: Machine) -> Batch:
     """An empty batch, read by whatever runs the model."""
-    if isinstance(model, GPT):
-        return TorchBatch(model)
-    from cutaway.engine.batch import NativeBatch
+    if isinstance(model, Engine):
+        from cutaway.engine.batch import NativeBatch
 
-    return NativeBatch(model)
+        return NativeBatch(model)
+    return TorchBatch(model)  # a GPT, or what behaves like one
 
 
 def distinct(windows: list[list[int]]) -> tuple[list[list[int]], list[int]]:
@@ -56,13 +54,13 @@ class TorchBatch:
         self.device, self.dtype = model.token_embedding.weight.device, model.token_embedding.weight.dtype
         self.cache = Cache(model.config, batch=0, capacity=0)
 
-    def begin(self, windows: list[list[int]], room: int | None = None) -> Tensor:
+    def begin(self, windows: list[list[int]]) -> Tensor:
         different, rows = distinct(windows)
         longest = max(map(len, different))
         ids = torch.tensor([[0] * (longest - len(window)) + window for window in different], device=self.device)
         padding = torch.tensor([longest - len(window) for window in different], device=self.device)
         self.cache = Cache(
-            self.model.config, len(different), room, padding if bool(padding.any()) else None,
+            self.model.config, len(different), padding=padding if bool(padding.any()) else None,
             dtype=self.dtype, device=self.device,
         )  # fmt: skip
         logits = self.model.score(self.model.read(ids, self.cache)[:, -1])

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from cutaway import bpe
+from cutaway.checkpoint.locate import is_packed
 from cutaway.errors import CutawayError
 from cutaway.vocabulary import END, Vocabulary, read, write
 
@@ -37,7 +38,7 @@ class Tokenizer:
         """
         if source == "gpt2":
             return _gpt2()
-        if Path(source).suffix == ".cutaway" and Path(source).is_file():
+        if is_packed(source):
             from cutaway.engine.stored import read_tokenizer
 
             return read_tokenizer(Path(source))
@@ -161,6 +162,11 @@ class Tokenizer:
     def merges(self) -> list[tuple[str, str]]:
         """Which neighbours become one token, first come first served, spelled the same way."""
         return list(self._vocabulary.merges)
+
+    @property
+    def cuts_as_gpt2(self) -> bool:
+        """Whether texts are cut into words by GPT-2's rule; a tokenizer.json may bring one of its own."""
+        return self._vocabulary.scheme is None
 
     def _unknown(self, token: object) -> CutawayError:
         return CutawayError(

@@ -8,9 +8,11 @@ put others in their place.
 from __future__ import annotations
 
 import fnmatch
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
 from cutaway.config import Config
@@ -31,6 +33,13 @@ def names(config: Config) -> list[str]:
         journey += [f"blocks.{i}.mlp.{step}" for step in IN_MLP]
         journey += [f"blocks.{i}.residual"]
     return [*journey, "final_norm", "logits"]
+
+
+def check_name(pattern: str, config: Config) -> None:
+    """Refuse a name, or a pattern, that nothing in such a model has, with the nearest name that exists."""
+    known = names(config)
+    if not fnmatch.filter(known, pattern):
+        raise CutawayError(f"Nothing in this model is called {pattern!r}.{nearest(pattern, known)}")
 
 
 class Watch(Protocol):
@@ -88,10 +97,8 @@ class Trace:
 
     def check(self, config: Config) -> None:
         """Refuse a pattern that matches nothing in such a model, with the nearest name that exists."""
-        known = names(config)
         for pattern in [*self.keep, *self.replace]:
-            if not fnmatch.filter(known, pattern):
-                raise CutawayError(f"Nothing in this model is called {pattern!r}.{nearest(pattern, known)}")
+            check_name(pattern, config)
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
         for pattern, new in self.replace.items():
@@ -133,3 +140,49 @@ class Trace:
         single = Trace(self.keep, self.replace)
         single.kept = {name: value[index] for name, value in self.kept.items()}
         return single
+
+
+Where = tuple[Any, ...]
+
+
+def where(head: int | None = None, position: int | None = None, column: int | None = None) -> Where:
+    """A place in an intermediate: which head, which token, which column of its vector; None is all of them."""
+    rows, columns = _one(position), _one(column)
+    return (..., rows, columns) if head is None else (..., _one(head), rows, columns)
+
+
+def _one(index: int | None) -> slice:
+    return slice(None) if index is None else slice(index, index + 1)
+
+
+def zeroed(at: Where) -> Callable[[Tensor], Tensor]:
+    """A replacement: the value with zeros at this place."""
+    return put(torch.zeros(()), at)
+
+
+def put(new: Tensor, at: Where) -> Callable[[Tensor], Tensor]:
+    """A replacement: the value with these numbers at this place."""
+
+    def replace(value: Tensor) -> Tensor:
+        changed = value.clone()
+        changed[at] = new.to(value)
+        return changed
+
+    return replace
+
+
+def added(vector: Tensor, at: Where) -> Callable[[Tensor], Tensor]:
+    """A replacement: the value with this vector added at this place."""
+
+    def replace(value: Tensor) -> Tensor:
+        changed = value.clone()
+        changed[at] += vector.to(value)
+        return changed
+
+    return replace
+
+
+def in_turn(replacements: Iterable[Callable[[Tensor], Tensor]]) -> Callable[[Tensor], Tensor]:
+    """A replacement: these, one after the other."""
+    steps = list(replacements)
+    return lambda value: functools.reduce(lambda value, step: step(value), steps, value)

@@ -1,11 +1,27 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
-from cutaway.tasks import Choice, Classification, Entailment
+import cutaway as package
+from cutaway.tasks import Choice, Classification, Entailment, Language, Translation
 from cutaway.tasks.answer import classify, load_classifier
+
+SHIPPED = Path(package.__file__).parent / "data" / "classifier"
+PRAISE = [
+    "A warm and funny film.",
+    "a stirring , funny and finally transporting film",
+    "I loved every minute of it, and the actors are wonderful.",
+    "One of the best movies of the year: touching, clever and beautifully made.",
+]
+BLAME = [
+    "A dull and lifeless film.",
+    "a gob of drivel , badly written and badly acted",
+    "I hated it. The worst movie I have ever seen, boring from beginning to end.",
+    "It is a complete waste of time, with a stupid plot and terrible acting.",
+]
 
 LINES = ["a little fox", "the orders given it", "Once upon a time"]
 
@@ -86,3 +102,36 @@ def test_a_text_that_was_cut_is_told(run):
 def test_a_device_that_is_not_there_is_refused(run):
     ran = run("x", "--device", "hamster")
     assert ran.code == 2 and "hamster" in ran.err
+
+
+def test_the_classifier_that_ships_knows_praise_from_blame(cutaway, tmp_path):
+    (tmp_path / "lines").write_text("\n".join([*PRAISE, *BLAME]))
+    labels = [line.split("\t")[0] for line in cutaway("classify", "--file", tmp_path / "lines").out.splitlines()]
+    assert labels == ["positive"] * len(PRAISE) + ["negative"] * len(BLAME)
+
+
+def test_builtin_and_no_model_at_all_mean_the_classifier_that_ships(cutaway):
+    found = cutaway("classify", PRAISE[0], "--json").json
+    assert (found["model"], found["label"]) == ("classifier", "positive")
+    assert list(found["probabilities"]) == ["negative", "positive"]
+    assert cutaway("classify", PRAISE[0], "--model", "builtin", "--json").json == found
+    assert cutaway("classify", PRAISE[0]).out.split()[0] == "positive"
+
+
+def test_the_classifier_that_ships_is_small_and_has_a_card():
+    assert sum(path.stat().st_size for path in SHIPPED.iterdir()) <= 8_000_000
+    assert "cutaway evaluate --on sst2/test.tsv" in (SHIPPED / "README.md").read_text()
+
+
+@pytest.mark.parametrize("task", [Language(), Translation()], ids=lambda task: task.name)
+def test_a_model_for_another_task_is_refused_with_what_to_do(cutaway, trained, task):
+    folder = trained(task)
+    ran = cutaway("classify", "x", "--model", folder)
+    assert ran.code == 2 and ran.out == ""
+    assert f"{folder} was trained for {task.name}, not for classification" in ran.err
+    assert "Leave out --model" in ran.err
+
+
+def test_a_verb_that_writes_refuses_a_classifier_and_names_the_verb_to_use(cutaway, mood):
+    ran = cutaway("generate", "Once", "--model", mood)
+    assert ran.code == 2 and "holds a classifier" in ran.err and "cutaway classify" in ran.err

@@ -15,6 +15,12 @@ def test_a_folder_for_transformers_gives_the_same_predictions(cutaway, folder, t
     )
 
 
+def test_a_translator_stays_a_translator(cutaway, tmp_path):
+    cutaway("convert", "translator", "--to", "huggingface", "-o", str(tmp_path / "mine"))
+    said = [cutaway("translate", "I am happy.", "--model", model).out for model in ("builtin", str(tmp_path / "mine"))]
+    assert said[0] == said[1]
+
+
 def test_a_folder_may_be_stored_in_half_the_bytes(cutaway, folder, tmp_path):
     from safetensors import safe_open
 

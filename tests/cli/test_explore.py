@@ -181,8 +181,15 @@ def test_json_is_a_line_for_each_step(explore, tiny_lm):
     assert len(steps) == 4
 
 
-def test_without_terminal_it_opens_the_one_in_the_terminal(cutaway, folder):
-    assert HELP in cutaway("explore", "--model", folder, stdin=b"").out
+def test_a_seed_without_terminal_is_refused(cutaway, folder):
+    ran = cutaway("explore", "--model", folder, "--seed", 1)
+    assert ran.code == 2 and "--terminal" in ran.err
+
+
+def test_without_fastapi_it_says_what_to_install_and_what_works_without(cutaway, folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    ran = cutaway("explore", "--model", folder)
+    assert ran.code == 2 and "cutaway[serve]" in ran.err and "--terminal" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -203,7 +210,7 @@ def test_a_person_at_a_terminal_sees_the_list_and_keeps_the_text(folder):
     """On a real (pseudo) terminal: the screen is given back at the end, with the text on it."""
     main, other = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "cutaway", "explore", "Once upon", "--model", str(folder)],
+        [sys.executable, "-m", "cutaway", "explore", "--terminal", "Once upon", "--model", str(folder)],
         stdin=other, stdout=other, stderr=other,
         env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "80", "LINES": "30"},
     )  # fmt: skip

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 import cutaway as package
-from cutaway.tasks import Summary
+from cutaway.checkpoint.locate import locate
+from cutaway.tasks import Classification, Language, Summary, Translation
 from cutaway.tasks.answer import summarize
+
+needs_model = pytest.mark.skipif(not locate("summarizer").is_dir(), reason="no summarizer ships yet")
 
 ARTICLES = ["A robot must obey the orders given it", "Once upon a time there was a little fox"]
 
@@ -48,3 +52,60 @@ def test_an_article_that_is_too_long_loses_its_end_and_this_is_told(run, wanted)
     assert run(text, "-n", 3, "--json").json["cut"] == answer.cut
     assert "too long, and read without its end" in run(text, "-n", 3).err
     assert "1 of 2 too long" in run("-n", 3, stdin=f"short\n{text}\n".encode()).err
+
+
+ARTICLE = """
+Pacific Steel Corp said it agreed to buy Delta Mining Co for 120 mln dlrs in cash.
+The company said the acquisition is subject to approval by the shareholders of Delta Mining and by regulators.
+Pacific Steel said it expects to complete the purchase in the second quarter.
+"""
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"[a-z]+", text.lower())) - {"to", "the", "of", "in", "for", "a", "and", "it", "is", "by"}
+
+
+@needs_model
+def test_the_model_that_ships_writes_a_headline_out_of_the_articles_words(cutaway):
+    ran = cutaway("summarize", ARTICLE, "--json")
+    assert ran.code == 0
+    found = ran.json
+    assert found["model"] == "summarizer"
+    assert found["whole"] and found["cut"] == 0
+    assert 3 <= len(found["text"].split()) <= 12
+    assert "\n" not in found["text"]
+    assert len(words(found["text"]) & words(ARTICLE)) >= 2
+
+
+@needs_model
+def test_builtin_means_the_model_that_ships_for_it_and_line_breaks_do_not_matter_to_it(cutaway):
+    plain = cutaway("summarize", " ".join(ARTICLE.split())).out
+    assert plain.strip()
+    assert cutaway("summarize", ARTICLE, "--model", "builtin").out == plain
+    assert cutaway("summarize", ARTICLE, "--model", "summarizer").out == plain
+
+
+@needs_model
+def test_a_file_of_articles_works_at_once(cutaway, tmp_path):
+    line = " ".join(ARTICLE.split())
+    (tmp_path / "articles.txt").write_text(f"{line}\n\n{line}\n")
+    first, between, last = cutaway("summarize", "--file", tmp_path / "articles.txt", "--beams", 1).out.splitlines()
+    assert first == last != ""
+    assert between == ""
+
+
+@needs_model
+def test_the_model_that_ships_is_small_and_comes_with_its_card():
+    folder = locate("summarizer")
+    assert sum(path.stat().st_size for path in folder.glob("*.safetensors")) <= 8_000_000
+    card = (folder / "README.md").read_text()
+    assert "research purposes only" in card and "Reuters-21578, Distribution 1.0" in card
+    assert (folder / "loss.svg").is_file() and "loss.svg" in card
+
+
+@pytest.mark.parametrize("task", [Language(), Translation(), Classification(("no", "yes"))], ids=lambda one: one.name)
+def test_a_model_for_another_task_is_refused_with_the_way_to_get_one(cutaway, trained, task):
+    ran = cutaway("summarize", "text", "--model", trained(task))
+    assert ran.code == 2
+    assert f"was trained for {task.name}, not for summary" in ran.err
+    assert "--task summary" in ran.err

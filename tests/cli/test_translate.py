@@ -5,9 +5,18 @@ import json
 import pytest
 
 import cutaway as package
-from cutaway.tasks import Translation
+from cutaway.tasks import Summary, Translation
 from cutaway.tasks.answer import translate
 
+KNOWN = {
+    "Close the door.": ("Ferme la porte !", "Fermez la porte !"),
+    "Help me.": ("Aide-moi !", "Aide-moi.", "Aidez-moi."),
+    "Tom left.": ("Tom est parti.", "Tom partit."),
+    "J'ai froid.": ("I'm cold.", "I am cold.", "I feel cold."),
+    "Nous avons gagné.": ("We won.",),
+    "Aide-moi.": ("Help me.",),
+}
+"""Sentences the translator that ships has learned, with their translations."""
 LINES = ["Once upon a time", "", "a little fox", "orders"]
 
 
@@ -32,6 +41,21 @@ def run(cutaway, translator):
 
 def one_line(text):
     return " ".join(text.split("\n"))
+
+
+def test_the_translator_that_ships_knows_both_languages_at_once(cutaway):
+    ran = cutaway("translate", stdin="\n".join(KNOWN).encode())
+    assert ran.code == 0
+    for answer, right in zip(ran.out.splitlines(), KNOWN.values(), strict=True):
+        assert answer in right
+
+
+def test_builtin_means_the_translator_that_ships(cutaway):
+    plain, named = cutaway("translate", "Help me."), cutaway("translate", "Help me.", "--model", "builtin", "--json")
+    assert named.json["model"] == "translator"
+    assert plain.out == named.json["text"] + "\n"
+    needless = cutaway("translate", "Help me.", "--back")
+    assert needless.code == 2 and "sees for itself which language" in needless.err
 
 
 def test_an_argument_is_one_text(run, wanted):
@@ -101,9 +125,12 @@ def test_a_model_for_another_task_is_refused_with_the_command_that_trains_one(cu
     assert (ran.code, ran.out) == (2, "")
     assert f"trained for language, not for {task}" in ran.err
     assert f"--task {task} -o my-model" in ran.err
-    built_in = cutaway(verb, "x")
-    assert built_in.code == 2
-    assert built_in.err.startswith("cutaway: The built-in model was trained for language")
+
+
+def test_a_summarizer_does_not_translate(cutaway, trained):
+    ran = cutaway("translate", "x", "--model", trained(Summary()))
+    assert (ran.code, ran.out) == (2, "")
+    assert "trained for summary, not for translation. Leave out --model for the one that ships" in ran.err
 
 
 def test_a_text_that_is_too_long_is_refused_by_its_number(run):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import weakref
 
 import pytest
 import torch
 import torch.nn.functional as F
 
+import cutaway
 from cutaway.checkpoint import huggingface
 from cutaway.config import Config
 from cutaway.errors import CutawayError
@@ -128,13 +130,49 @@ def test_a_language_model_is_not_taken_for_a_classifier(tmp_path):
         read_classifier(tmp_path)
 
 
+def test_a_classifier_is_not_taken_for_a_language_model(tmp_path):
+    write_classifier(Classifier(small(), 3), None, TASK, tmp_path / "judge")
+    with pytest.raises(
+        CutawayError, match=r"judge holds a classifier.*cutaway classify --model .*judge.*load_classifier"
+    ):
+        cutaway.load(tmp_path / "judge")
+
+
+def test_a_value_too_large_for_the_kind_of_number_asked_for_is_refused(tmp_path):
+    classifier = Classifier(small(), 3)
+    with torch.no_grad():
+        classifier.score.weight[0, 0] = 1e6
+    with pytest.raises(CutawayError, match=r"score\.weight cannot be written as F16: it has values too large for it"):
+        write_classifier(classifier, None, TASK, tmp_path / "judge", dtype=torch.float16)
+    assert not (tmp_path / "judge").exists()
+
+
+def test_the_weights_are_written_one_by_one_with_no_second_copy_of_them_all(tmp_path, monkeypatch):
+    """The library's writer would hold a copy of all tensors; here each copy goes before the next is made."""
+    copies: weakref.WeakSet[torch.Tensor] = weakref.WeakSet()
+    most = 0
+
+    def watched(tensor: torch.Tensor, *args: object) -> torch.Tensor:
+        nonlocal most
+        copy = plain(tensor, *args)
+        copies.add(copy)
+        most = max(most, len(copies))
+        return copy
+
+    plain = torch.Tensor.to
+    classifier = Classifier(small(), 3)
+    monkeypatch.setattr(torch.Tensor, "to", watched)
+    write_classifier(classifier, None, TASK, tmp_path, dtype=torch.float16)
+    assert 1 <= most <= 2
+
+
 def test_weights_that_are_no_numbers_are_neither_written_nor_read(tmp_path):
     classifier = Classifier(small(), 3)
     write_classifier(classifier, None, TASK, tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with torch.no_grad():
         classifier.score.weight[0, 0] = torch.nan
-    with pytest.raises(CutawayError, match=r"score\.weight has NaN"):
+    with pytest.raises(CutawayError, match=r"score\.weight cannot be written as F32: it has NaN"):
         write_classifier(classifier, None, TASK, tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cutaway.errors import CutawayError
-from cutaway.tasks import Language, LeftOut, Summary, Translation
+from cutaway.tasks import Language, LeftOut, Summary, Translation, task_from
 
 
 def test_a_document_is_the_end_token_and_its_text_as_it_is(tokenizer):
@@ -95,3 +95,18 @@ def test_a_summary_longer_than_its_room_takes_it_from_the_article(tokenizer):
     assert example.ids[example.answer : -1] == tokenizer.encode("the dog sleeps")
     with pytest.raises(LeftOut, match="must hold the article"):
         task.examples({"article": "the fox", "summary": "the fox runs over the hill and the dog sleeps"}, tokenizer)
+
+
+def test_an_article_on_several_lines_is_read_as_one_where_the_task_says_so(tokenizer):
+    broken, plain = {"article": "One two\n three\n\nfour."}, {"article": "One two three four."}
+    assert Summary(one_line=True).prompt(broken, tokenizer) == Summary().prompt(plain, tokenizer)
+    assert Summary().prompt(broken, tokenizer) != Summary().prompt(plain, tokenizer)
+    learned = Summary(one_line=True).examples({**broken, "summary": "Five."}, tokenizer)
+    assert learned == Summary().examples({**plain, "summary": "Five."}, tokenizer)
+
+
+@pytest.mark.parametrize("given", [1, "yes", None])
+def test_yes_or_no_is_neither_a_number_nor_a_text(given):
+    assert task_from({"name": "summary", "one_line": True}) == Summary(one_line=True)
+    with pytest.raises(CutawayError, match="one_line must be true or false"):
+        task_from({"name": "summary", "one_line": given})

@@ -70,6 +70,8 @@ def settings_for(settings: dict[str, Any], data: Path) -> Callable[[str], dict[s
             settings["model"] |= {"context": 64}
         elif kind == "recompute":
             settings["train"] |= {"recompute": True}
+        elif kind == "muon":
+            settings["train"] |= {"optimizer": "muon"}
         elif kind == "best":
             settings["train"] |= {"schedule": "constant", "keep": "best"}
         return settings

@@ -6,11 +6,15 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cutaway.cli.train import read_recipe
 from cutaway.errors import CutawayError
+from cutaway.train.distributed import Team
 from cutaway.train.recipe import CHOSEN, SECTIONS, Recipe, Train, keys, seconds, toml
+from cutaway.train.setup import set_up
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -68,6 +72,7 @@ def test_any_text_survives_toml(text):
         ({"train": {"learning_rate": float("nan")}}, "train.learning_rate must be a number of 0 or more"),
         ({"data": {"paths": [1]}}, "data.paths must be a list of texts"),
         ({"data": {"held_out": 1.5}}, "data.held_out must be a share below 1"),
+        ({"data": {"seed": -1}}, "data.seed must be 0 or more"),
         ({"model": {"dropout": 1.0}}, "model.dropout"),
         ({"lora": {"rank": -1}}, "lora.rank"),
     ],
@@ -106,6 +111,27 @@ def test_changes_on_the_command_line():
         Recipe().changed(["train.setps=100"])
     with pytest.raises(CutawayError, match=r"write it like train.steps=100"):
         Recipe().changed(["steps"])
+
+
+def test_data_named_by_a_change_need_not_be_where_the_recipe_says(tmp_path):
+    path = tmp_path / "my.toml"
+    path.write_text('[data]\npaths = ["nowhere.txt"]\n[train]\nsteps = 5\n')
+    changed = Recipe.load(path, ["data.paths=mine.txt", "train.steps=7"])
+    assert changed.data.paths == ("mine.txt",) and changed.train.steps == 7
+    assert read_recipe([path], {}, ["data.paths=mine.txt"], resume=False).data.paths == ("mine.txt",)
+    with pytest.raises(CutawayError, match=r"nowhere.txt is not there"):
+        Recipe.load(path, ["train.steps=7"])
+
+
+def test_which_documents_are_held_out_depends_on_the_seed_of_the_data_alone(settings):
+    def held(seed, of_data):
+        settings["train"] |= {"seed": seed}
+        settings["data"] |= {"seed": of_data}
+        ready = set_up(Recipe.from_dict(settings), Team(torch.device("cpu")), lambda event: None)
+        return ready.dataset.held.tokens.tolist()
+
+    assert held(1, 0) == held(2, 0)
+    assert held(1, 0) != held(1, 3)
 
 
 def test_another_task_forgets_the_settings_of_the_one_before():

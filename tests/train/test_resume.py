@@ -70,7 +70,7 @@ def test_killed_and_resumed_is_uninterrupted(settings, tmp_path, uninterrupted, 
     assert_same(uninterrupted(settings), output)
 
 
-@pytest.mark.parametrize("kind", ["translation", "classification", "recompute", "best"])
+@pytest.mark.parametrize("kind", ["translation", "classification", "recompute", "best", "muon"])
 def test_stopped_and_resumed_is_uninterrupted_whatever_is_trained(
     settings, tmp_path, uninterrupted, kind, assert_same, settings_for
 ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cutaway.checkpoint.locate import PACKED
+from cutaway.checkpoint.locate import is_packed
 from cutaway.errors import CutawayError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dt
     from cutaway.checkpoint import huggingface, openai
 
     folder = Path(folder)
-    if folder.suffix == PACKED and folder.is_file():
+    if is_packed(folder):
         from cutaway.engine import pack, stored
 
         return pack.unpack(stored.read(folder)).to(device, dtype)
@@ -33,7 +33,7 @@ def read_config(folder: Path) -> Config:
     from cutaway.checkpoint import shape
 
     folder = Path(folder)
-    if folder.suffix == PACKED and folder.is_file():
+    if is_packed(folder):
         from cutaway.engine import stored
 
         return stored.read_config(folder)

@@ -98,7 +98,7 @@ def refuse(config: Config, tokenizer: Tokenizer, path: Path, kind: str) -> None:
             f"The tokenizer has {len(tokenizer):,} tokens and the model only {config.vocabulary:,}: "
             "they do not belong together. Export the model with the tokenizer it was trained with."
         )
-    if tokenizer._vocabulary.scheme is not None:
+    if not tokenizer.cuts_as_gpt2:
         raise CutawayError(
             "This model's tokenizer.json cuts texts by rules of its own, and llama.cpp would cut them by GPT-2's: "
             "a GGUF file of it would give other results. Export it to ONNX instead."

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from cutaway.tokenizer import Tokenizer
 
 WEIGHTS = "model.safetensors"
+SCORE = "score.weight"
+"""The matrix that makes a model a classifier (see tasks/head.py)."""
 DTYPES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.float64: "F64"}
 OURS = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?")
 
@@ -33,7 +36,13 @@ def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dt
     """The model in a Hugging Face folder."""
     config = read_huggingface(folder)
     source = find(folder)
-    return names.build(config, read_tensors(source), str(source), device, dtype)
+    tensors = read_tensors(source)
+    if SCORE in tensors:
+        raise CutawayError(
+            f"{folder} holds a classifier: it chooses between classes and writes no text. Ask it with cutaway classify "
+            f"--model {folder}, or in Python with load_classifier and classify from cutaway.tasks.answer."
+        )
+    return names.build(config, tensors, str(source), device, dtype)
 
 
 def find(folder: Path) -> Path:
@@ -80,26 +89,35 @@ def _tensor(file: Any, name: str, path: Path) -> Tensor:
 
 def write(model: GPT, tokenizer: Tokenizer | None, folder: Path, dtype: torch.dtype | None, shard_bytes: int) -> None:
     """See `cutaway.checkpoint.write`."""
-    if folder.exists() and not folder.is_dir():
-        raise CutawayError(f"{folder} is a file, and a model is written as a folder: choose another name.")
     kind = dtype or model.token_embedding.weight.dtype
-    if kind not in DTYPES:
-        raise CutawayError(f"Weights are not written as {kind}: choose float32, float16 or bfloat16.")
-    shards = list(_shards(model, kind, shard_bytes))
-    total = sum(tensor.numel() for shard in shards for _, tensor in shard) * kind.itemsize
-    with replacing(folder, last=CONFIG, stale=OURS, size=total) as new:
-        index: dict[str, str] = {}
-        for number, shard in enumerate(shards, 1):
-            name = WEIGHTS if len(shards) == 1 else f"model-{number:05d}-of-{len(shards):05d}.safetensors"
-            _write_safetensors(new / name, shard, kind)
-            index |= {tensor: name for tensor, _ in shard}
-        if len(shards) > 1:
-            _write_json(new / f"{WEIGHTS}.index.json", {"metadata": {"total_size": total}, "weight_map": index})
+    with writing(folder, list(names.tensors(model)), kind, shard_bytes) as new:
         end = model.config.end
         _write_json(new / "generation_config.json", {"bos_token_id": end, "eos_token_id": end})
         if tokenizer is not None:
             tokenizer.save(new)
         _write_json(new / CONFIG, describe(model.config, kind))
+
+
+@contextmanager
+def writing(
+    folder: Path, tensors: Sequence[tuple[str, Tensor]], dtype: torch.dtype, shard_bytes: int = 5_000_000_000
+) -> Iterator[Path]:
+    """A new folder with these tensors in it, to put the rest of the model into; at the end it takes its place."""
+    if folder.exists() and not folder.is_dir():
+        raise CutawayError(f"{folder} is a file, and a model is written as a folder: choose another name.")
+    if dtype not in DTYPES:
+        raise CutawayError(f"Weights are not written as {dtype}: choose float32, float16 or bfloat16.")
+    shards = list(_shards(tensors, dtype, shard_bytes))
+    total = sum(tensor.numel() for _, tensor in tensors) * dtype.itemsize
+    with replacing(folder, last=CONFIG, stale=OURS, size=total) as new:
+        index: dict[str, str] = {}
+        for number, shard in enumerate(shards, 1):
+            name = WEIGHTS if len(shards) == 1 else f"model-{number:05d}-of-{len(shards):05d}.safetensors"
+            _write_safetensors(new / name, shard, dtype)
+            index |= {tensor: name for tensor, _ in shard}
+        if len(shards) > 1:
+            _write_json(new / f"{WEIGHTS}.index.json", {"metadata": {"total_size": total}, "weight_map": index})
+        yield new
 
 
 def describe(config: Config, dtype: torch.dtype) -> dict[str, Any]:
@@ -124,11 +142,13 @@ def describe(config: Config, dtype: torch.dtype) -> dict[str, Any]:
     }
 
 
-def _shards(model: GPT, dtype: torch.dtype, limit: int) -> Iterator[list[tuple[str, Tensor]]]:
-    """The model's tensors in order, a new list whenever the next would take one beyond the limit."""
+def _shards(
+    tensors: Sequence[tuple[str, Tensor]], dtype: torch.dtype, limit: int
+) -> Iterator[list[tuple[str, Tensor]]]:
+    """The tensors in order, a new list whenever the next would take one beyond the limit."""
     shard: list[tuple[str, Tensor]] = []
     size = 0
-    for name, tensor in names.tensors(model):
+    for name, tensor in tensors:
         more = tensor.numel() * dtype.itemsize
         if shard and size + more > limit:
             yield shard

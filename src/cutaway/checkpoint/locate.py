@@ -17,6 +17,11 @@ PACKED = ".cutaway"
 """How the name of a file of packed weights ends (see engine/stored.py)."""
 
 
+def is_packed(path: str | Path) -> bool:
+    """Whether this is such a file, which stands for itself where others are folders."""
+    return Path(path).suffix == PACKED and Path(path).is_file()
+
+
 def locate(name: str | Path, progress: Callable[[str, int, int], None] | None = None) -> Path:
     """The folder a name stands for: a model that ships, the folder itself, or one on the hub, fetched if not here.
 
@@ -25,9 +30,7 @@ def locate(name: str | Path, progress: Callable[[str, int, int], None] | None = 
     name = str(name)
     if name in SHIPPED:
         return DATA / name
-    if Path(name).is_dir():
-        return Path(name)
-    if Path(name).suffix == PACKED and Path(name).is_file():
+    if Path(name).is_dir() or is_packed(name):
         return Path(name)
     if Path(name).exists():
         raise CutawayError(f"{name} is a file. A model is a folder with config.json and weights in it.")

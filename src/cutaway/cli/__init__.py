@@ -23,6 +23,7 @@ from cutaway.cli import (
     evaluate,
     explore,
     generate,
+    inspect,
     parameters,
     predict,
     pull,
@@ -79,6 +80,10 @@ for verb in (
     bench.bench,
 ):
     app.command(cls=Verb)(verb)
+views = typer.Typer(cls=Verbs, callback=inspect.alone, invoke_without_command=True)
+for view in inspect.VIEWS:
+    views.command(cls=Verb)(view)
+app.add_typer(views, name="inspect", help="Look inside: what the model makes of a text, in twelve views.")
 
 
 @app.callback(invoke_without_command=True)

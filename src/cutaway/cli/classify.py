@@ -1,4 +1,4 @@
-"""`cutaway classify`: by a model that was trained on labelled records."""
+"""`cutaway classify`: by the judge of films that ships, or a model that was trained on labelled records."""
 
 from __future__ import annotations
 
@@ -29,11 +29,13 @@ def classify(
 ) -> None:
     """Say which class a text is of, or many, line by line.
 
+    The model that ships says whether a sentence about a film is positive or negative.
+
     The text is the argument; a file or a pipe has one on each line, and each line is answered by one.
 
     Where the task is about several texts (entailment, similarity, choice), tabs divide them in a line.
 
-    Example: cutaway classify "A warm and funny film." --model my-classifier
+    Example: cutaway classify "A warm and funny film."
 
     Example: cutaway classify "A man sleeps." "Somebody is awake." --model my-entailment
     """

@@ -56,9 +56,9 @@ def convert(
     lm = options.load(source or model, device="cpu", dtype=None)
     cost = None
     if to in PACKED:
-        cost = write_packed(lm, output, to, held_out, text)
+        cost = write_packed(source or model, lm, output, to, held_out, text)
     else:
-        write(lm, output, to, dtype)
+        write(source or model, lm, output, to, dtype)
     size = sum(path.stat().st_size for path in ([output] if output.is_file() else output.iterdir()) if path.is_file())
     if as_json:
         screen.show_json(
@@ -95,16 +95,20 @@ def check(output: Path, to: str, dtype: str | None, force: bool) -> None:
         raise CutawayError(f"{output} is already there. Choose another place, or write over it with --force.")
 
 
-def write(lm: LanguageModel, output: Path, to: str, dtype: str | None) -> None:
+def write(model: str, lm: LanguageModel, output: Path, to: str, dtype: str | None) -> None:
     """The kinds that other programs read."""
     from cutaway.cli import progress
 
     if to == "huggingface":
         from cutaway import checkpoint
         from cutaway.language_model import DTYPES
+        from cutaway.tasks import load_task, save_task
 
         with screen.working(f"writing {output}"):
             checkpoint.write(lm.model, lm.tokenizer, output, DTYPES[dtype] if dtype else None)
+            task = load_task(options.locate(model))
+            if task.name != "language":
+                save_task(task, output)  # a translator stays one
     elif to == "onnx":
         from cutaway.checkpoint import onnx
 
@@ -118,7 +122,7 @@ def write(lm: LanguageModel, output: Path, to: str, dtype: str | None) -> None:
 
 
 def write_packed(
-    lm: LanguageModel, output: Path, to: str, held_out: str | None, source: Path | None
+    model: str, lm: LanguageModel, output: Path, to: str, held_out: str | None, source: Path | None
 ) -> dict[str, str | int | float]:
     """Pack the model, measure what that cost, and write the file; gives the cost."""
     from dataclasses import asdict
@@ -126,6 +130,7 @@ def write_packed(
     from cutaway.cli import progress
     from cutaway.engine import cost, pack, stored
     from cutaway.engine.native import Engine
+    from cutaway.tasks import load_task
 
     with progress.one(str(output)) as report:
         packed = pack.pack(lm.model, to.removeprefix("cutaway-"), report)
@@ -135,5 +140,5 @@ def write_packed(
             raise CutawayError(f"{source} is empty: there is nothing to measure.")
         found = cost.measure(lm.model, Engine(packed), windows, str(source or "its own writing"))
         report_of = asdict(found) | {"loss_added": found.loss_added}
-        stored.write(packed, lm.tokenizer, output, report_of)
+        stored.write(packed, lm.tokenizer, output, report_of, load_task(options.locate(model)).settings())
     return report_of

@@ -1,7 +1,8 @@
-"""`cutaway explore`: type a text, see the ten likeliest next tokens, pick one, and go on.
+"""`cutaway explore`: the explorer in the browser, or with --terminal the one that needs none.
 
-Plain lines in and out, so that it works in any terminal and through a pipe. A line is one of three things: a number
-picks, a colon commands, and anything else is text.
+In the terminal: type a text, see the ten likeliest next tokens, pick one, and go on. Plain lines in and out, so that it
+works in any terminal and through a pipe. A line is one of three things: a number picks, a colon commands, and anything
+else is text.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import random
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -42,6 +44,12 @@ def explore(
     terminal: Annotated[
         bool, options.option("--terminal", help="Explore in the terminal, not in the browser.")
     ] = False,
+    no_browser: Annotated[
+        bool, options.option("--no-browser", help="Only print the address, and open nothing.")
+    ] = False,
+    port: Annotated[
+        int, options.option("--port", value="N", help="Serve on this port. [dim]\\[default: any that is free][/]")
+    ] = 0,
     temperature: options.Temperature = 1.0,
     top_k: options.TopK = 40,
     seed: options.Seed = None,
@@ -50,15 +58,21 @@ def explore(
     dtype: options.Dtype = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Type a text, see the ten likeliest next tokens, pick one, go on.
+    """Open the explorer in the browser: every number of the model, on your own text.
 
-    A number picks, Enter takes the likeliest, words are added, and a colon begins a command; :? lists them.
+    It runs on this machine only, needs no network, and ends with Ctrl-C.
 
-    There is no explorer in the browser yet: with or without --terminal, it opens in the terminal.
+    With --terminal (or --json): a number picks, Enter takes the likeliest, words are added, and a colon begins a
+    command; :? lists them.
 
-    Example: cutaway explore --terminal "Once upon a time"
+    Example: cutaway explore "Once upon a time"
     """
     begun = options.decode(*options.read_bytes(text, None))
+    if not (terminal or as_json):
+        if seed is not None:
+            raise CutawayError("The page throws dice of its own: --seed goes with --terminal.")
+        in_browser(begun, model, port, not no_browser, device, dtype)
+        return
     lm = options.load(model, device, dtype)
     from cutaway.sampling import Sampling
 
@@ -67,6 +81,34 @@ def explore(
     explorer.add(lm.tokenizer.encode(begun))
     explorer.past.clear()
     (run_json if as_json else run)(explorer)
+
+
+def in_browser(text: str, model: str, port: int, show: bool, device: str | None, dtype: str | None) -> None:
+    """Serve the page until Ctrl-C; the model wakes while the browser opens."""
+    from cutaway.serve import start
+
+    start.require()
+    from cutaway.serve.explorer import Explorer as Server
+
+    options.locate(model)  # with a bar, if it must be fetched
+    name = str(Path(model).resolve()) if Path(model).exists() else model
+    server = Server([name] if Path(model).exists() else [], device, dtype)
+    listener = start.bind(port)
+    address = start.address(listener, name, text)
+
+    def ready() -> None:
+        server.models.wake(name)
+        screen.show(f"The explorer is at {address}")
+        if show and start.has_screen():
+            start.open_browser(address)
+            screen.show("It opens in your browser; Ctrl-C ends it.", style="dim")
+        elif show:
+            screen.show("There is no screen here to open a browser on: open that address yourself.", style="dim")
+            screen.show("From another machine, through ssh:", style="dim")
+            screen.show(f"  ssh -L {listener.getsockname()[1]}:127.0.0.1:{listener.getsockname()[1]} THIS_MACHINE")
+
+    with suppress(KeyboardInterrupt):
+        start.run(server, listener, ready)
 
 
 @dataclass(frozen=True)
@@ -115,14 +157,10 @@ class Explorer:
 
     def chances(self) -> Any:
         """The distribution the next token is drawn from, with the temperature and top-k of now. [vocabulary]"""
-        import torch
-
         from cutaway.sampling import Sampling, probabilities
 
         if self._known is None or self._known[0] != self.now.ids:
-            with torch.inference_mode():  # scores for the last token only: for all of them they would fill the memory
-                hidden = self.lm.model.read(self.lm.batch_of_one(self.now.ids))[0, -1]
-                self._known = (self.now.ids, self.lm.model.score(hidden))
+            self._known = (self.now.ids, self.lm.next_scores(self.now.ids))
         how = Sampling(temperature=self.now.temperature, top_k=self.now.top_k)
         return probabilities(self._known[1], how)[: len(self.lm.tokenizer)]
 

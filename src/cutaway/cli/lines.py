@@ -40,8 +40,7 @@ class Texts:
 
     each: Iterator[str]
     at_once: int
-    """How many are answered together. A pipe's are answered one by one, for the next may take its time; and so are
-    those with beams, which are searched for one by one."""
+    """How many are answered together. A pipe's are answered one by one, for the next may take its time."""
 
 
 def read(text: str | None, file: Path | None, beams: int = 1) -> Texts:
@@ -50,7 +49,7 @@ def read(text: str | None, file: Path | None, beams: int = 1) -> Texts:
         return Texts(iter([options.read_text(text, file)]), 1)
     if file is not None:
         try:
-            return Texts(decoded(file.open("rb"), str(file)), TOGETHER if beams == 1 else 1)
+            return Texts(decoded(file.open("rb"), str(file)), max(1, TOGETHER // max(1, beams)))
         except OSError as error:
             raise CutawayError(f"{file} cannot be read: {error.strerror}.") from None
     if sys.stdin is None or sys.stdin.isatty():

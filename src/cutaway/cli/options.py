@@ -37,10 +37,11 @@ Dtype = Annotated[
     str | None, option("--dtype", value="TYPE", help="float32, bfloat16 or float16. [dim]\\[default: float32][/]")
 ]
 Engine = Annotated[
-    str, option("--engine", value="ENGINE", help="What writes: torch, native, or auto (the faster one).")
+    str, option("--engine", value="ENGINE", help="What writes: torch, native, or auto: native for packed weights.")
 ]
 Weights = Annotated[
-    str | None, option("--weights", value="KIND", help="The native engine's weights: float32, bfloat16, int8 or int4.")
+    str | None,
+    option("--weights", value="KIND", help="Pack the weights (native engine): float32, bfloat16, int8, int4."),
 ]
 File = Annotated[Path | None, option("--file", "-f", value="FILE", help="Read the text from this file.")]
 Special = Annotated[bool, option("--special", help="Read <|endoftext|> in the text as the end token, not as text.")]

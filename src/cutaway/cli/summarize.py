@@ -24,9 +24,11 @@ def summarize(
 
     The text is the argument; a file or a pipe has one on each line, and each line is answered by one.
 
-    Of a text that is too long for the model, the end is not read.
+    The model that ships writes headlines for news. Of a text that is too long for the model, the end is not read.
 
-    Example: cutaway summarize "$(cat article.txt)" --model my-summarizer
+    Example: cutaway summarize "$(cat article.txt)"
+
+    Example: cutaway summarize --file articles.txt --model my-summarizer
     """
     from cutaway.tasks import Summary, load_task
 

@@ -125,7 +125,7 @@ def read_recipe(data: list[Path], said: dict[str, dict[str, Any]], changes: list
     if [path for path in data if path.suffix == ".toml"]:
         if len(data) > 1:
             raise CutawayError("A recipe names its own data: give one recipe, or data, not both.")
-        recipe = Recipe.load(data[0])
+        recipe = Recipe.load(data[0], changes)  # data named by a change need not be where the recipe says
     else:
         recipe = Recipe.from_dict({"data": {"paths": [str(path.absolute()) for path in data]}} if data else {})
     recipe = recipe.but(given).changed(changes)

@@ -1,4 +1,4 @@
-"""`cutaway translate`: by a model that was trained on pairs of sentences."""
+"""`cutaway translate`: by the translator that ships, or one that was trained on other pairs of sentences."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import typer
 
 from cutaway.cli import lines, options
 from cutaway.cli.options import option
+from cutaway.errors import CutawayError
 
 
 def translate(
@@ -26,9 +27,13 @@ def translate(
 ) -> None:
     """Translate a text, or many, line by line.
 
+    The translator that ships knows short, everyday sentences: English becomes French, and French becomes English.
+
     The text is the argument; a file or a pipe has one on each line, and each line is answered by one.
 
-    Example: cutaway translate "Where is the station?" --model my-translator
+    Example: cutaway translate "I am happy."
+
+    Example: cutaway translate "Je suis heureux."
 
     Example: cutaway translate --file letter.txt --model my-translator
     """
@@ -38,6 +43,8 @@ def translate(
     task = load_task(options.locate(model))
     if not isinstance(task, Translation):
         raise lines.untrained(model, task, "translation", "pairs.tsv")
+    if back and model == "translator":
+        raise CutawayError("The translator that ships sees for itself which language it is given: leave out --back.")
     task = task.turned() if back else task
     texts = lines.read(text, file, beams)
     lm = options.load(model, device, dtype)

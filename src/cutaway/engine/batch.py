@@ -62,7 +62,7 @@ class NativeBatch:
         self.engine = engine
         self.rows: list[Row] = []
 
-    def begin(self, windows: list[list[int]], room: int | None = None) -> Tensor:  # its memory grows by itself
+    def begin(self, windows: list[list[int]]) -> Tensor:
         different, rows = distinct(windows)
         self.rows = [Row(self.engine.text(), ids, new_drafter(self.engine)) for ids in different]
         scores = torch.from_numpy(self.engine.read([row.text for row in self.rows], different))

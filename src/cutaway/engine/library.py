@@ -70,7 +70,8 @@ def need() -> ctypes.CDLL:
     if library is None:
         raise CutawayError(
             "The native engine is not built here: a C++ compiler was missing when Cutaway was installed. "
-            "Install one (g++ 11 or newer, or clang++) and install Cutaway again, or use engine='torch'."
+            "Install one (g++ 11 or newer, or clang++) and install Cutaway again. Until then torch runs every "
+            "checkpoint that is not packed: leave weights and engine away."
         )
     return library
 

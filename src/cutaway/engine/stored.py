@@ -4,7 +4,7 @@
 4 bytes     the version of the format
 4 bytes     the length of the header
 32 bytes    sha256 of the header
-header      JSON: the shape, the kind of weights, the sha256 of the weights, the tokenizer's files, what it cost
+header      JSON: the shape, the weights' kind and sha256, the tokenizer's files, the task, what packing cost
 padding     zeros, to a multiple of 4,096
 weights     as cutaway.engine.pack lays them out
 """
@@ -39,8 +39,14 @@ HEADER_BYTES = 200_000_000
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt")
 
 
-def write(packed: Packed, tokenizer: Tokenizer, path: Path, cost: dict[str, Any] | None = None) -> None:
-    """Write the file beside its place, and move it there when it is whole."""
+def write(
+    packed: Packed,
+    tokenizer: Tokenizer,
+    path: Path,
+    cost: dict[str, Any] | None = None,
+    task: dict[str, Any] | None = None,
+) -> None:
+    """Write the file beside its place, and move it there when it is whole. `task` is what a task.json would hold."""
     path = Path(path)
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save(folder)
@@ -52,6 +58,7 @@ def write(packed: Packed, tokenizer: Tokenizer, path: Path, cost: dict[str, Any]
             "bytes": packed.nbytes,
             "sha256": hashlib.sha256(packed.memory.data).hexdigest(),
             "cost": cost or {},
+            "task": task or {"name": "language"},
             "tokenizer": {name: text for name, text in files.items() if name in TOKENIZER_FILES},
         }
     ).encode()
@@ -119,6 +126,11 @@ def read_tokenizer(path: Path) -> Tokenizer:
             if name in TOKENIZER_FILES and isinstance(text, str):
                 (Path(folder) / name).write_text(text, encoding="utf-8")
         return Tokenizer(read_vocabulary(Path(folder)))
+
+
+def read_task(path: Path) -> Any:
+    """What would stand in the task.json of a folder."""
+    return read_header(path)[0].get("task")
 
 
 def config_of(header: dict[str, Any], path: Path) -> Config:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cutaway.config import SIZES, Config
+from cutaway.errors import CutawayError, nearest
 
 IN_THE_PAPER = {"gpt2": 117, "gpt2-medium": 345, "gpt2-large": 762, "gpt2-xl": 1_542}
 """The millions printed in the GPT-2 paper (its table 2). OpenAI has since corrected them."""
@@ -149,6 +150,14 @@ def parameters(config: Config) -> Parameters:
     if not config.tied:
         matrices.append(Matrix("output.weight", "lm_head.weight", "a score for each token", (config.vocabulary, width)))
     return Parameters(config, tuple(matrices))
+
+
+def find(config: Config, name: str) -> Matrix:
+    """One matrix of a model of this shape, by its name here or in a checkpoint."""
+    matrices = {key: one for one in parameters(config).matrices for key in (one.stored, one.name)}
+    if name not in matrices:
+        raise CutawayError(f"No matrix is called {name!r}.{nearest(name, matrices)} `cutaway parameters` lists them.")
+    return matrices[name]
 
 
 def in_the_paper(config: Config) -> InThePaper | None:

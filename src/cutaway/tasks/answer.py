@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from cutaway.checkpoint.locate import locate
 from cutaway.errors import CutawayError
+from cutaway.generate import Result
 from cutaway.language_model import LanguageModel
 from cutaway.tasks import TASKS, Choice, ClassTask, Example, Labelled, Record, Summary, Task, Translation, load_task
 from cutaway.tasks.head import Classifier, by_record, read_classifier
@@ -106,12 +107,10 @@ def translate(
 ) -> Iterator[Answer]:
     """Each text's translation, in order, taken and given back `batch` at a time. An empty text stays empty.
 
-    `beams=1` takes the likeliest token each time, a batch of texts together; more look for the likeliest sentence.
+    `beams=1` takes the likeliest token each time; more look for the likeliest sentence.
     For the other direction of a two-way model, give `task.turned()`.
     """
-    task = task.within(lm.config.context)
-    how = Writing(beams, max_tokens, length_penalty, batch)
-    return write(lm, task, texts, lambda text: (task.prompt({"source": text}, lm.tokenizer), 0), how)
+    return write(lm, task, texts, Writing(beams, max_tokens, length_penalty, batch))
 
 
 def summarize(
@@ -124,9 +123,7 @@ def summarize(
     batch: int = BATCH,
 ) -> Iterator[Answer]:
     """Each text's summary, in order, as in `translate`. The end of one that is too long is not read (`Answer.cut`)."""
-    task = task.within(lm.config.context)
-    how = Writing(beams, max_tokens, length_penalty, batch)
-    return write(lm, task, texts, lambda text: task.prompt_and_cut({"article": text}, lm.tokenizer), how)
+    return write(lm, task, texts, Writing(beams, max_tokens, length_penalty, batch))
 
 
 def classify(classifier: TextClassifier, records: Iterable[Record | str], batch: int = BATCH) -> Iterator[Judgement]:
@@ -149,32 +146,22 @@ def classify(classifier: TextClassifier, records: Iterable[Record | str], batch:
 class Writing:
     """How answers are written."""
 
-    beams: int
-    max_tokens: int | None
-    length_penalty: float
-    batch: int
+    beams: int = 4
+    max_tokens: int | None = None
+    length_penalty: float = 1.0
+    batch: int = BATCH
 
 
-def write(
-    lm: LanguageModel,
-    task: Translation | Summary,
-    texts: Iterable[str],
-    ask: Callable[[str], tuple[list[int], int]],
-    how: Writing,
-) -> Iterator[Answer]:
-    """The answer to each text; `ask` makes a prompt of one and says how much of it was cut."""
-    never = {lm.tokenizer.specials[special]: FORBIDDEN for special in task.specials if special in lm.tokenizer.specials}
-    search = {"top_k": 1} if how.beams == 1 else {"beams": how.beams, "length_penalty": how.length_penalty}
+def write(lm: LanguageModel, task: Translation | Summary, texts: Iterable[str], how: Writing) -> Iterator[Answer]:
+    """The answer to each text."""
     done = 0
     for some in batches(texts, how.batch):
         asked: dict[int, tuple[list[int], int]] = {}
         for at, text in enumerate(some):
             if text.strip():
                 with about(done + at + 1):
-                    asked[at] = ask(text)
-        prompts = [ids for ids, _ in asked.values()]
-        written = lm.generate(prompts, max_tokens=how.max_tokens, logit_bias=never, **search) if prompts else []
-        results = dict(zip(asked, written, strict=True))
+                    asked[at] = question(lm, task, text)
+        results = dict(zip(asked, written(lm, task, [ids for ids, _ in asked.values()], how), strict=True))
         for at, text in enumerate(some):
             if at not in results:
                 yield Answer(text, "")
@@ -183,6 +170,21 @@ def write(
             logprob = sum(result.logprobs) / max(1, len(result.logprobs))
             yield Answer(text, result.text.strip(), result.reason == "end", logprob, asked[at][1])
         done += len(some)
+
+
+def question(lm: LanguageModel, task: Translation | Summary, text: str) -> tuple[list[int], int]:
+    """The prompt a text makes, and how many of its tokens were cut off for it."""
+    task = task.within(lm.config.context)
+    if isinstance(task, Summary):
+        return task.prompt_and_cut({"article": text}, lm.tokenizer)
+    return task.prompt({"source": text}, lm.tokenizer), 0
+
+
+def written(lm: LanguageModel, task: Translation | Summary, prompts: list[list[int]], how: Writing) -> list[Result]:
+    """What the model writes after each prompt: never a separator."""
+    never = {lm.tokenizer.specials[special]: FORBIDDEN for special in task.specials if special in lm.tokenizer.specials}
+    search = {"top_k": 1} if how.beams == 1 else {"beams": how.beams, "length_penalty": how.length_penalty}
+    return lm.generate(prompts, max_tokens=how.max_tokens, logit_bias=never, **search) if prompts else []
 
 
 @contextmanager

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from cutaway.checkpoint import huggingface, names
-from cutaway.checkpoint.files import Lazy, replacing
+from cutaway.checkpoint.files import Lazy
 from cutaway.checkpoint.shape import CONFIG, read_huggingface
 from cutaway.errors import CutawayError
 from cutaway.model import GPT
@@ -21,7 +20,7 @@ from cutaway.tasks import ClassTask, save_task
 if TYPE_CHECKING:
     from cutaway.tokenizer import Tokenizer
 
-SCORE = "score.weight"
+SCORE = huggingface.SCORE
 
 
 class Classifier(nn.Module):
@@ -64,18 +63,9 @@ def write_classifier(
     dtype: torch.dtype | None = None,
 ) -> None:
     """Write a folder that `read_classifier` and transformers both read; one that is there is replaced whole or not."""
-    folder = Path(folder)
-    if folder.exists() and not folder.is_dir():
-        raise CutawayError(f"{folder} is a file, and a model is written as a folder: choose another name.")
     kind = dtype or classifier.score.weight.dtype
-    tensors = {name: tensor.to("cpu", kind).contiguous() for name, tensor in names.tensors(classifier.gpt)}
-    tensors[SCORE] = classifier.score.weight.detach().to("cpu", kind).contiguous()
-    for name, tensor in tensors.items():
-        if not names.finite(tensor):
-            raise CutawayError(f"{name} has NaN or infinite values. Nothing was written.")
-    size = sum(tensor.nbytes for tensor in tensors.values())
-    with replacing(folder, last=CONFIG, stale=huggingface.OURS, size=size) as new:
-        save_file(tensors, new / huggingface.WEIGHTS, metadata={"format": "pt"})
+    tensors = [*names.tensors(classifier.gpt), (SCORE, classifier.score.weight.detach())]
+    with huggingface.writing(Path(folder), tensors, kind) as new:
         if tokenizer is not None:
             tokenizer.save(new)
         config = json.dumps(describe(classifier, task, kind), indent=2, ensure_ascii=False)

@@ -125,6 +125,8 @@ class Summary(Written):
     """How many tokens are kept free for the summary, so that articles are cut alike in training and in use."""
     limit: int | None = None
     """The longest article and summary may be together, in tokens, with separators; None takes the model's context."""
+    one_line: bool = False
+    """Whether breaks and runs of spaces in an article become single spaces, as in data with an article on each line."""
 
     name: ClassVar[str] = "summary"
     fields: ClassVar[tuple[str, ...]] = ("article", "summary")
@@ -148,7 +150,7 @@ class Summary(Written):
         return replace(self, limit=min(limit, self.limit or limit))
 
     def examples(self, record: Record, tokenizer: Tokenizer) -> list[Example]:
-        article, summary = (tokenizer.encode(text(record, field, self)) for field in self.fields)
+        article, summary = self.article(record, tokenizer), tokenizer.encode(text(record, "summary", self))
         keep = self.longest_article(len(summary))
         if keep is not None and keep < 1:
             raise LeftOut(
@@ -163,8 +165,12 @@ class Summary(Written):
 
     def prompt_and_cut(self, record: Record, tokenizer: Tokenizer) -> tuple[list[int], int]:
         """The prompt, and how many tokens of the article were cut off for it."""
-        article, keep = tokenizer.encode(text(record, "article", self)), self.longest_article(0)
+        article, keep = self.article(record, tokenizer), self.longest_article(0)
         return [*article[:keep], token(tokenizer, self.separator, self)], excess(article, keep)
+
+    def article(self, record: Record, tokenizer: Tokenizer) -> list[int]:
+        whole = text(record, "article", self)
+        return tokenizer.encode(" ".join(whole.split()) if self.one_line else whole)
 
     def longest_article(self, summary: int) -> int | None:
         return None if self.limit is None else self.limit - 2 - max(summary, self.room)

@@ -1,9 +1,8 @@
 """Muon: for the blocks' matrices, a step that turns every direction of the gradient by the same amount.
 
 AdamW looks at each number of a matrix by itself. Muon (K. Jordan, 2024) looks at the matrix: of the averaged gradient,
-U S V', it takes U V', by a few products in place of a decomposition. A small model needs about a third less data for the
-same loss. Embeddings, biases and norms stay with AdamW, and one learning rate does for both: the step is scaled to the
-size AdamW's would have (J. Liu et al., 2025).
+U S V', it takes U V', by a few products in place of a decomposition. Embeddings, biases and norms stay with AdamW, and
+one learning rate does for both: the step is scaled to the size AdamW's would have (J. Liu et al., 2025).
 """
 
 from __future__ import annotations
@@ -37,16 +36,16 @@ class Muon(torch.optim.AdamW):
             if group.get("whole"):
                 for matrix in group["params"]:
                     if matrix.grad is not None:
-                        self.turn(matrix, group)
+                        self.turn(matrix, matrix.grad, group)
         return loss
 
-    def turn(self, matrix: Tensor, group: dict[str, Any]) -> None:
+    def turn(self, matrix: Tensor, grad: Tensor, group: dict[str, Any]) -> None:
         kept = self.state[matrix]
         if "exp_avg" not in kept:
             kept["step"], kept["exp_avg"] = torch.tensor(0.0), torch.zeros_like(matrix)
         kept["step"] += 1
-        average = kept["exp_avg"].lerp_(matrix.grad, 1 - MOMENTUM)
-        ahead = matrix.grad.lerp(average, MOMENTUM)  # Nesterov's look ahead
+        average = kept["exp_avg"].lerp_(grad, 1 - MOMENTUM)
+        ahead = grad.lerp(average, MOMENTUM)  # Nesterov's look ahead
         matrix.mul_(1 - group["lr"] * group["weight_decay"])
         matrix.add_(orthogonal(ahead), alpha=-group["lr"] * SIZE * max(matrix.shape) ** 0.5)
 

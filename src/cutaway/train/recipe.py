@@ -57,6 +57,8 @@ class Data:
     """Where a record's fields are, if not under their own names: `{ source = "en", target = "fr" }`, or by number."""
     held_out: float | int = 0.01
     """The share of the documents, or their number, that is never trained on but measured with."""
+    seed: int = 0
+    """Decides which documents are held out, whatever train.seed is: trainings with different seeds can be compared."""
     cache: str = ""
     """The folder that keeps the data in tokens. Left out: in the user's cache folder."""
 
@@ -65,6 +67,7 @@ class Data:
         require(
             "data.held_out", self.held_out, self.held_out >= 0 and share, "a share below 1, or a number of documents"
         )
+        require("data.seed", self.seed, self.seed >= 0, "0 or more")
 
 
 @dataclass(frozen=True)
@@ -195,7 +198,7 @@ class Recipe:
 
     @classmethod
     def load(cls, path: Path | str, changes: Sequence[str] = ()) -> Recipe:
-        """The recipe in a TOML file, with changes like `train.steps=100`."""
+        """The recipe in a TOML file, with changes like `train.steps=100`. Only its own data is looked for beside it."""
         path = Path(path)
         try:
             given = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -207,9 +210,11 @@ class Recipe:
             recipe = cls.from_dict(given)
         except CutawayError as error:
             raise CutawayError(f"{path}: {error}") from None
-        paths = tuple(located(one, path.parent) for one in recipe.data.paths)
-        recipe = replace(recipe, data=replace(recipe.data, paths=paths))
-        return recipe.changed(changes)
+        changed = recipe.changed(changes)
+        if any(change.partition("=")[0].strip() == "data.paths" for change in changes):
+            return changed
+        paths = tuple(located(one, path.parent) for one in changed.data.paths)
+        return replace(changed, data=replace(changed.data, paths=paths))
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Recipe:

@@ -166,7 +166,7 @@ def prepare_data(recipe: Recipe, task: Task, tokenizer: Tokenizer, tell: Listene
         task,
         Path(data.cache).expanduser() if data.cache else default_cache(),
         data.held_out,
-        recipe.train.seed,
+        data.seed,
         data.columns or None,
         progress=lambda done, total: tell(Progress("tokens", done, total)),
     )

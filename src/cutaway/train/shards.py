@@ -65,7 +65,8 @@ class Report:
     """Files in the given folders that are of no kind that can be read."""
 
     def __str__(self) -> str:
-        parts = [f"{self.documents:,} documents, {self.tokens:,} tokens, {self.bytes:,} bytes"]
+        documents = "document" if self.documents == 1 else "documents"
+        parts = [f"{self.documents:,} {documents}, {self.tokens:,} tokens, {self.bytes:,} bytes"]
         parts += [f"left out: {', '.join(f'{count:,} {reason}' for reason, count in self.dropped.items())}"] * bool(
             self.dropped
         )

@@ -1,0 +1,279 @@
+// Draws one view of `cutaway inspect` into an element: draw(element, view, run, data). No library, nothing fetched.
+"use strict";
+const draw = (() => {
+  const make = (tag, text, name) => {
+    const node = document.createElement(tag);
+    if (text !== undefined && text !== null) node.textContent = text;
+    if (name) node.className = name;
+    return node;
+  };
+  const add = (parent, ...children) => (parent.append(...children), parent);
+  const visible = (token) => token.text === null ? `‹${token.bytes}›`
+    : token.text.replace(/ /g, "·").replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/\r/g, "␍");
+  const percent = (share) => share === null ? "" : share !== 0 && share < 0.00005 ? "<0.01 %" : `${(100 * share).toFixed(2)} %`;
+  const number = (value) => value === null || value === undefined ? "" : Number.isInteger(value) ? value.toLocaleString("en")
+    : String(+value.toPrecision(4));
+  const tint = (hue, share) => `color-mix(in srgb, var(--${hue}) ${Math.round(Math.min(1, Math.max(0, share)) * 75)}%, transparent)`;
+  const largest = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value ?? 0)), 0) || 1;
+  const section = (root, title, text) => {
+    if (title) root.append(make("h2", title));
+    if (text) root.append(make("p", text, "faint"));
+  };
+
+  /** The text as chips; `shares` (0 to 1) tints them, `notes` is what pointing at one says. */
+  const chips = (tokens, shares, hue = "token", notes) => {
+    const line = make("div", undefined, "chips");
+    tokens.forEach((token, i) => {
+      const chip = make("span", visible(token), "chip");
+      if (shares) chip.style.background = tint(hue, shares[i] ?? 0);
+      chip.title = `${i}: ${notes ? notes[i] : `id ${token.id}`}`;
+      line.append(chip);
+      if (token.text && token.text.endsWith("\n")) line.append(make("br"));
+    });
+    return line;
+  };
+
+  /** Rows of [label, value, note], as bars to the right; negative ones in the other colour. */
+  const bars = (rows, { show = number, most } = {}) => {
+    const table = make("table");
+    const longest = most ?? largest(rows.map((row) => row[1]));
+    for (const [label, value, note] of rows) {
+      const bar = make("span", undefined, "bar");
+      bar.style.width = `${(14 * Math.abs(value)) / longest}em`;
+      if (value < 0) bar.style.background = "var(--minus)";
+      table.append(add(make("tr"), make("td", label, "word"), make("td", show(value)), add(make("td", undefined, "word"), bar),
+        make("td", note ?? "", "faint")));
+    }
+    return table;
+  };
+
+  const table = (heads, rows) => {
+    const whole = make("table");
+    whole.append(add(make("tr"), ...heads.map((head) => make("th", head))));
+    for (const row of rows) {
+      const line = make("tr");
+      for (const cell of row) {
+        const one = make("td", cell && typeof cell === "object" ? cell.text : cell, cell && cell.word ? "word" : "");
+        if (cell && cell.tint !== undefined) one.style.background = tint(cell.hue ?? "weight", cell.tint);
+        if (cell && cell.title) one.title = cell.title;
+        line.append(one);
+      }
+      whole.append(line);
+    }
+    return add(make("div", undefined, "scroll"), whole);
+  };
+
+  let ground = document.documentElement; // where the colours stand: above what is drawn, be it a page or a cell of a notebook
+  const colour = (name) => {
+    const canvas = document.createElement("canvas").getContext("2d");
+    canvas.fillStyle = getComputedStyle(ground).getPropertyValue(`--${name}`).trim();
+    canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data;
+  };
+
+  /** A matrix as a picture, its rows labelled where they are high enough; pointing at a cell says its numbers. null cells (the mask) stay empty. */
+  const heat = (matrix, describe, labels) => {
+    const rows = matrix.length, columns = matrix[0].length;
+    const values = matrix.flat();
+    const most = largest(values);
+    const [plus, minus] = [colour("plus"), colour("minus")];
+    const canvas = make("canvas");
+    [canvas.width, canvas.height] = [columns, rows];
+    const cell = Math.max(1, Math.min(22, Math.floor(900 / columns)));
+    canvas.style.width = `${columns * cell}px`;
+    canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", `${rows} rows, ${columns} columns; strongest ${number(most)}`);
+    const image = new ImageData(columns, rows);
+    values.forEach((value, i) => {
+      if (value === null) return;
+      const ink = value < 0 ? minus : plus;
+      image.data.set([ink[0], ink[1], ink[2], Math.round((255 * Math.abs(value)) / most)], 4 * i);
+    });
+    canvas.getContext("2d").putImageData(image, 0, 0);
+    const note = make("p", " ", "note");
+    canvas.addEventListener("mousemove", (event) => {
+      const column = Math.min(columns - 1, Math.floor((event.offsetX / canvas.clientWidth) * columns));
+      const row = Math.min(rows - 1, Math.floor((event.offsetY / canvas.clientHeight) * rows));
+      note.textContent = describe(row, column, matrix[row][column]);
+    });
+    if (!labels || cell < 14) return add(make("div"), canvas, note);
+    const names = add(make("div", undefined, "labels"), ...labels.map((label) => {
+      const line = make("div", label);
+      line.style.height = line.style.lineHeight = `${cell}px`;
+      return line;
+    }));
+    canvas.style.maxWidth = "none";
+    return add(make("div"), add(make("div", undefined, "labelled"), names, canvas), note);
+  };
+
+  /** One of several pictures, chosen with buttons. */
+  const choose = (names, build) => {
+    const whole = make("div"), row = make("p"), place = make("div");
+    const pick = (name) => {
+      place.replaceChildren(build(name));
+      for (const button of row.children) button.setAttribute("aria-pressed", String(button.dataset.name === String(name)));
+    };
+    for (const [name, label] of names) {
+      const button = make("button", label, "chip");
+      button.dataset.name = name;
+      button.addEventListener("click", () => pick(name));
+      row.append(button);
+    }
+    if (names.length) pick(names[0][0]);
+    return add(whole, row, place);
+  };
+
+  const pixels = (encoded, size) => {
+    const canvas = make("canvas"), bytes = Uint8Array.from(atob(encoded), (c) => c.charCodeAt(0)), ink = colour("weight");
+    [canvas.width, canvas.height] = [size, size];
+    const image = new ImageData(size, size);
+    bytes.forEach((level, i) => image.data.set([ink[0], ink[1], ink[2], level], 4 * i));
+    canvas.getContext("2d").putImageData(image, 0, 0);
+    return canvas;
+  };
+
+  const candidates = (list) => bars(list.map((one) => [visible(one.token), one.probability, `logit ${number(one.logit)}`]), { show: percent, most: 1 });
+
+  const views = {
+    attention(root, run, data) {
+      const words = run.tokens.map(visible);
+      section(root, `Layer ${data.layer}, head ${data.head}`, "A row is a token that looks, a column the token it looks at. A row of weights sums to 1.");
+      const first = data.position ?? 0;
+      const tables = ["weights", "masked", "scores"].filter((name) => data[name]);
+      root.append(choose(tables.map((name) => [name, name]), (name) => heat(data[name], (row, column, value) =>
+        `${words[first + row]} → ${words[column]}: ${value === null ? "masked" : number(value)}`, words.slice(first, first + data[name].length))));
+      const rows = ["queries", "keys", "values", "output", "merged", "projected"].filter((name) => data[name]);
+      if (rows.length) section(root, "Vectors", "A row is a token, a column a number of its vector.");
+      if (rows.length) root.append(choose(rows.map((name) => [name, name]), (name) => heat(data[name], (row, column, value) =>
+        `${words[(name === "keys" || name === "values" ? 0 : first) + row]}, ${name} ${column}: ${number(value)}`)));
+    },
+    heads(root, run, data) {
+      if (data.picture) {
+        section(root, "All heads", "A row is a layer. In a picture a row is a token that looks, a column what it looks at.");
+        const grid = make("div", undefined, "grid");
+        grid.style.gridTemplateColumns = `repeat(${data.picture.pixels[0].length}, 56px)`;
+        data.picture.pixels.forEach((row, i) => row.forEach((picture, head) => {
+          const canvas = pixels(picture, data.picture.size);
+          canvas.title = `layer ${data.layers[i]}, head ${head}: entropy ${number(data.entropy[i][head])} bits, ${number(data.distance[i][head])} tokens back`;
+          grid.append(canvas);
+        }));
+        root.append(add(make("div", undefined, "scroll"), grid));
+      }
+      for (const name of ["entropy", "distance", "previous", "first", "itself", "induction"].filter((one) => data[one])) {
+        const most = largest(data[name].flat());
+        section(root, name);
+        root.append(table(["layer", ...data[name][0].map((_, head) => `head ${head}`)], data[name].map((row, i) =>
+          [data.layers[i], ...row.map((value) => ({ text: number(value), tint: value / most }))])));
+      }
+    },
+    path(root, run, data) {
+      section(root, `The way of ${visible(run.tokens[data.path.position])} (token ${data.path.position})`, "The length of its vector after each step, and how it turns.");
+      root.append(bars(data.path.steps.map((step) => [step.name, step.norm,
+        `to the step before ${number(step.to_before)} · to the last ${number(step.to_last)}`])));
+      const parts = data.attribution;
+      section(root, `What each part adds to the logit of ${visible(parts.token)}${parts.against ? ` over ${visible(parts.against)}` : ""}: ${number(parts.logit)}`);
+      const rows = [["token embedding", parts.embedding], ["position", parts.place], ["final norm's shift", parts.norm_bias], ["rest", parts.rest]];
+      parts.heads.forEach((layer, i) => layer.forEach((value, head) => rows.push([`layer ${i}, head ${head}`, value])));
+      for (const [name, label] of [["mlp", "MLP"], ["attention_bias", "attention bias"], ["mlp_bias", "MLP bias"]])
+        parts[name].forEach((value, i) => rows.push([`layer ${i}, ${label}`, value]));
+      root.append(bars(rows.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]))));
+    },
+    lens(root, run, data) {
+      section(root, "After each layer", "The likeliest next token if the stack ended there, tinted by its probability; the number is the rank of the token that comes.");
+      const words = (pair) => visible(data.words[pair[0]]);
+      root.append(table(["token", "next", ...data.layers], data.positions.map((position, i) => [
+        { text: visible(run.tokens[position]), word: true }, { text: visible(data.chosen[i]), word: true },
+        ...data.layers.map((layer, l) => ({ text: `${words(data.top[l][i][0])}  ${data.rank[l][i].toLocaleString("en")}`, word: true, tint: data.top[l][i][0][1],
+          title: `${layer}: ${data.top[l][i].map((pair) => `${words(pair)} ${percent(pair[1])}`).join(", ")}` }))])));
+      for (const one of data.watch) {
+        section(root, `Watched: ${visible(one.token)}`, "Its rank after each layer.");
+        root.append(table(["token", ...data.layers], data.positions.map((position, i) => [{ text: visible(run.tokens[position]), word: true },
+          ...data.layers.map((_, l) => ({ text: number(one.rank[l][i]), tint: one.probability[l][i], title: percent(one.probability[l][i]) }))])));
+      }
+    },
+    saliency(root, run, data) {
+      section(root, "Which tokens caused it", `Choose a token: those before it are tinted by their share (${data.method}).`);
+      root.append(choose(data.targets.map((target, i) => [i, visible(target.token)]), (i) => {
+        const share = data.share[i], most = largest(share);
+        return add(make("div"), chips(run.tokens, share.map((value) => value / most), "token", share.map(percent)),
+          bars(share.map((value, at) => [`${visible(run.tokens[at])}`, value, `token ${at}`]).filter((row) => row[1] > 0)
+            .sort((a, b) => b[1] - a[1]).slice(0, 20), { show: percent }));
+      }));
+    },
+    neurons(root, run, data) {
+      section(root, "The strongest neurons", "The text tinted by each neuron's activation, and the next tokens it speaks for.");
+      for (const one of data.neurons) {
+        root.append(make("h2", `layer ${one.layer}, neuron ${one.neuron}: ${number(one.peak)} at token ${one.at}`),
+          make("p", `speaks for ${one.writes.map(([token]) => visible(token)).join("  ")}`, "faint"),
+          chips(run.tokens, one.activations.map((value) => value / (one.peak || 1)), "neuron", one.activations.map(number)));
+      }
+      section(root, "How many fire", "The share of a layer's neurons above 0, by token.");
+      root.append(heat(data.active, (row, column, value) => `layer ${data.layers[row]}, ${visible(run.tokens[column])}: ${percent(value)}`,
+        data.layers.map((layer) => `layer ${layer}`)));
+    },
+    groups(root, run, data) {
+      section(root, "Neurons that do alike on this text");
+      for (const group of data.groups) {
+        const most = largest(group.mean);
+        root.append(make("h2", `${group.size.toLocaleString("en")} neurons`), make("p", `by layer ${group.by_layer.join(" ")} · for example ${group.examples
+          .map(([layer, neuron]) => `${layer}/${neuron}`).join(" ")}`, "faint"), chips(run.tokens, group.mean.map((value) => value / most), "neuron", group.mean.map(number)));
+      }
+    },
+    factors(root, run, data) {
+      section(root, `${data.count} factors`, `Patterns of firing, the strongest first; together they leave ${percent(data.error)} unexplained.`);
+      data.factors.forEach((factor, i) => root.append(make("h2", `factor ${i}: ${percent(factor.share)}`),
+        make("p", `neurons ${factor.neurons.map(([layer, neuron]) => `${layer}/${neuron}`).join(" ")}`, "faint"),
+        chips(run.tokens, factor.tokens, "neuron", factor.tokens.map(number))));
+    },
+    change(root, run, data) {
+      section(root, `After token ${data.position}, ${visible(run.tokens[data.position])}`, data.changes.map((one) => Object.entries(one)
+        .filter(([, value]) => value !== null && value !== "").map(([name, value]) => name === "kind" ? value.replace("_", " ") : `${name} ${value}`).join(", ")).join("; "));
+      root.append(add(make("div", undefined, "columns"), add(make("div"), make("h2", "before"), candidates(data.before)),
+        add(make("div"), make("h2", "after"), candidates(data.after))));
+      section(root, "Where the predictions moved", "Tinted by the KL divergence (nats) of the prediction after each token.");
+      const most = largest(data.kl);
+      root.append(chips(run.tokens, data.kl.map((value) => value / most), "weight", data.kl.map(number)));
+      section(root, "Where the stream moved", "A row is a layer, a column a token: the length of the change against the length before.");
+      root.append(heat(data.stream, (row, column, value) => `layer ${row}, ${visible(run.tokens[column])}: ${percent(value)}`,
+        data.stream.map((_, layer) => `layer ${layer}`)));
+    },
+    cache(root, run, data) {
+      section(root, "What each step computed, and what it found in the cache", `${number(data.per_token_bytes)} bytes a token; `
+        + `${number(data.total.multiplications)} multiplications instead of ${number(data.total.without)}.`);
+      root.append(chips(data.prompt), table(["step", "writes", "read", "reused", "bytes written", "bytes reused", "multiplications", "without a cache"],
+        data.steps.map((step) => [step.step, { text: step.token ? visible(step.token) : "the end", word: true }, ...["read", "reused", "bytes_written", "bytes_reused",
+          "multiplications", "without"].map((name) => number(step[name]))])));
+    },
+    beams(root, run, data) {
+      section(root, `Keeping ${data.beams}`, "Every text that was looked at. Grey ones were dropped; green ones are what was found.");
+      root.append(chips(data.prompt), table(["found", "score", "ended by"], data.results.map((one) =>
+        [{ text: one.text.replace(/\n/g, "⏎"), word: true }, number(one.score), one.reason])));
+      const lists = new Map([[null, make("ul", undefined, "tree")]]);
+      for (const node of data.nodes) {
+        const item = make("li", node.token ? `${visible(node.token)}  ${number(node.logprob)}${node.reason ? `  (${node.reason})` : ""}` : "the prompt",
+          node.result !== null ? "found" : node.kept ? "" : "dropped");
+        item.title = `total ${number(node.total)}, score ${number(node.score)}`;
+        if (!lists.get(node.parent)) {
+          lists.set(node.parent, make("ul", undefined, "tree"));
+          lists.get(`item ${node.parent}`).append(lists.get(node.parent));
+        }
+        lists.get(node.parent).append(item);
+        lists.set(`item ${node.id}`, item);
+      }
+      section(root, "The tree");
+      root.append(lists.get(null));
+    },
+    parameters(root, run, data) {
+      section(root, data.name, `${data.shape.join(" × ")}: mean ${number(data.total.mean)}, spread ${number(data.total.std)}, from ${number(data.total.min)} to ${number(data.total.max)}`);
+      root.append(choose(["mean", "spread", "low", "high"].map((name) => [name, name]), (name) =>
+        heat(data[name], (row, column, value) => `row ${row}, column ${column} of the picture: ${name} ${number(value)}`)));
+    },
+  };
+
+  return (element, view, run, data) => {
+    ground = element;
+    element.replaceChildren();
+    if (run && run.tokens) element.append(chips(run.tokens));
+    views[view](element, run, data);
+  };
+})();

@@ -1,0 +1,110 @@
+"""The whole search tree of a beam search: every candidate that was looked at, kept or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from cutaway.beams import Beam, Search, begin, mark_end, results, run
+from cutaway.generate import Result, Settings
+from cutaway.inspect.numbers import Token, rounded, token
+from cutaway.inspect.run import check
+from cutaway.reading import Machine
+
+if TYPE_CHECKING:
+    from cutaway.language_model import LanguageModel, Prompt
+    from cutaway.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Node:
+    """A text that was looked at, by its newest token and the node it continues."""
+
+    id: int
+    parent: int | None
+    depth: int
+    token: Token | None
+    """None at the root, which is the prompt."""
+    logprob: float
+    """The model's log-probability of the token."""
+    total: float
+    """The sum along the way, after bias and penalties."""
+    score: float
+    """The total over the length to the power of the length penalty: what texts are compared by."""
+    kept: bool
+    """Whether the search went on from here, or ended here, rather than dropping it."""
+    reason: str = ""
+    """Why the text ended here: 'end', 'stop' or 'length'; empty while it goes on."""
+    result: int | None = None
+    """Its place among the texts found; 0 is the best."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**rounded(vars(self)), "token": self.token.to_dict() if self.token else None}
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A beam search from its prompt to its results, in the order of the search."""
+
+    model: str
+    prompt: tuple[Token, ...]
+    beams: int
+    nodes: tuple[Node, ...]
+    results: tuple[Result, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        found = {node.result: node.id for node in self.nodes if node.result is not None}
+        return {
+            "model": self.model,
+            "prompt": [one.to_dict() for one in self.prompt],
+            "beams": self.beams,
+            "nodes": [node.to_dict() for node in self.nodes],
+            "results": [
+                {
+                    "text": one.text,
+                    "ids": one.ids,
+                    "reason": one.reason,
+                    "score": rounded(one.score),
+                    "node": found.get(at),
+                }
+                for at, one in enumerate(self.results)
+            ],
+        }
+
+
+class Recorded(Search):
+    """A search that remembers every candidate it was given."""
+
+    def __init__(self, plain: Search):
+        super().__init__(plain.prompt, plain.window, plain.longest)
+        self.nodes = [Node(0, None, 0, None, 0.0, 0.0, 0.0, kept=True)]
+        self.found: dict[tuple[int, ...], int] = {(): 0}  # the new ids of a text -> its node
+
+    def go_on(self, candidates: list[Beam], model: Machine, tokenizer: Tokenizer, how: Settings) -> None:
+        super().go_on(candidates, model, tokenizer, how)
+        kept = {tuple(beam.ids) for beam in (*self.open, *self.ended)}
+        for beam in candidates:
+            beam = mark_end(beam, len(beam.ids) == self.longest, model, tokenizer, how)
+            *before, newest = beam.ids
+            node = Node(
+                len(self.nodes), self.found[tuple(before)], len(beam.ids), token(tokenizer, newest), beam.logprobs[-1],
+                beam.total, beam.score(how.length_penalty), tuple(beam.ids) in kept, beam.reason,
+            )  # fmt: skip
+            self.found[tuple(beam.ids)] = node.id
+            self.nodes.append(node)
+
+
+def tree(lm: LanguageModel, prompt: Prompt, beams: int = 3, max_tokens: int = 10, **settings: Any) -> Tree:
+    """Search as `lm.generate(prompt, beams=...)` does, and keep every candidate it looked at."""
+    ids = lm.ids(prompt)
+    check(lm, ids)
+    how = lm.settings({"best": beams, **settings, "beams": beams}, max_tokens)
+    search = Recorded(begin(ids, lm.model, how))
+    if search.longest:
+        run(lm.model, lm.tokenizer, [search], how)
+    nodes = search.nodes
+    for place, beam in enumerate(search.ended[: how.best]):
+        at = search.found[tuple(beam.ids)]
+        nodes[at] = replace(nodes[at], result=place)
+    found = results(search, lm.model, lm.tokenizer, how)
+    return Tree(lm.name, tuple(token(lm.tokenizer, one) for one in ids), beams, tuple(nodes), tuple(found))

@@ -1,0 +1,41 @@
+"""Where a model looked while it answered: the attention from the tokens that made the answer to those of the source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from cutaway.inspect.numbers import Array, array, rounded
+from cutaway.inspect.run import Run
+
+
+@dataclass(frozen=True)
+class Between:
+    """One layer's attention from some tokens to others."""
+
+    layer: int
+    head: int | None
+    """None: the mean of all heads."""
+    weights: Array
+    """[from, to]"""
+    rest: Array
+    """What went to other tokens; with the weights it adds up to 1. [from]"""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "layer": self.layer, "head": self.head, "weights": rounded(self.weights), "rest": rounded(self.rest),
+        }  # fmt: skip
+
+
+@torch.inference_mode()
+def between(run: Run, rows: Sequence[int], columns: Sequence[int], layer: int, head: int | None = None) -> Between:
+    """How much these tokens take from those, in one head of a layer or on average over its heads."""
+    layer = run.layer(layer)
+    weights = run[f"blocks.{layer}.attention.weights"].float()  # [head, query, key]
+    table = weights.mean(dim=0) if head is None else weights[run.head(head)]
+    asked = table[[run.position(row) for row in rows]]
+    found = asked[:, [run.position(column) for column in columns]]
+    return Between(layer, head, array(found), array(asked.sum(-1) - found.sum(-1)))

@@ -1,0 +1,340 @@
+"""What if: a head or neuron taken out, a direction added, a value brought from another text; and what that changed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from cutaway.errors import CutawayError, nearest
+from cutaway.inspect.numbers import Array, Token, array, rounded
+from cutaway.inspect.run import Run, check, within
+from cutaway.trace import added, check_name, in_turn, put, where, zeroed
+
+if TYPE_CHECKING:
+    from cutaway.language_model import LanguageModel
+
+Step = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something done to one intermediate: at one token, or at all of them (None)."""
+
+    kind: ClassVar[str]
+
+    def intermediate(self) -> str:
+        """The intermediate that is changed."""
+        raise NotImplementedError
+
+    def at(self) -> int | None:
+        """The token it is changed at; None for all."""
+        return getattr(self, "position", None)
+
+    def step(self, lm: LanguageModel, position: int | None, tokens: int) -> Step:
+        """The replacement, for a value of so many tokens, at this row of it."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class AblateHead(Change):
+    """Take one attention head out: what it found is zero."""
+
+    kind: ClassVar[str] = "ablate_head"
+    layer: int
+    head: int
+    position: int | None = None
+
+    def intermediate(self) -> str:
+        return f"blocks.{self.layer}.attention.heads"
+
+    def step(self, lm: LanguageModel, position: int | None, tokens: int) -> Step:
+        return zeroed(where(head=within("head", self.head, lm.config.heads), position=position))
+
+
+@dataclass(frozen=True)
+class AblateNeuron(Change):
+    """Take one neuron of an MLP out: its activation is zero."""
+
+    kind: ClassVar[str] = "ablate_neuron"
+    layer: int
+    neuron: int
+    position: int | None = None
+
+    def intermediate(self) -> str:
+        return f"blocks.{self.layer}.mlp.activation"
+
+    def step(self, lm: LanguageModel, position: int | None, tokens: int) -> Step:
+        return zeroed(where(position=position, column=within("neuron", self.neuron, lm.config.mlp_width)))
+
+
+@dataclass(frozen=True)
+class Steer(Change):
+    """Add a direction to the residual stream after a block: from what one text makes there to what another makes.
+
+    The direction is the vector of the last token of `toward` less that of `away` (nothing, if it is empty), times
+    `strength`.
+    """
+
+    kind: ClassVar[str] = "steer"
+    layer: int
+    toward: str
+    away: str = ""
+    strength: float = 1.0
+    position: int | None = None
+
+    def intermediate(self) -> str:
+        return f"blocks.{self.layer}.residual"
+
+    def vector(self, lm: LanguageModel) -> Tensor:
+        """What is added. [width]"""
+        check(lm, lm.ids(self.toward))
+        name = self.intermediate()
+        vector = lm.trace(self.toward, name)[name][-1]
+        return (vector - lm.trace(self.away, name)[name][-1] if self.away else vector) * self.strength
+
+    def step(self, lm: LanguageModel, position: int | None, tokens: int) -> Step:
+        return added(self.vector(lm), where(position=position))
+
+
+@dataclass(frozen=True)
+class Toward(Change):
+    """Push the residual stream after a block in the direction of one token: its row of the output matrix.
+
+    At strength 1 what is added is as long as the vector that is there.
+    """
+
+    kind: ClassVar[str] = "toward"
+    layer: int
+    token: str
+    """The text of one token, with its space: `" happy"`."""
+    strength: float = 1.0
+    position: int | None = None
+
+    def intermediate(self) -> str:
+        return f"blocks.{self.layer}.residual"
+
+    def direction(self, lm: LanguageModel) -> Tensor:
+        """What is added, at length 1. [width]"""
+        ids = lm.ids(self.token)
+        if len(ids) != 1:
+            raise CutawayError(
+                f"{self.token!r:.80} is {len(ids):,} tokens, and a direction belongs to one. Give a shorter word."
+            )
+        matrix = lm.model.token_embedding if lm.model.output is None else lm.model.output
+        row = matrix.weight[ids[0]].detach().float()
+        return row / row.norm()
+
+    def step(self, lm: LanguageModel, position: int | None, tokens: int) -> Step:
+        at, way = where(position=position), self.direction(lm) * self.strength
+
+        def push(value: Tensor) -> Tensor:
+            pushed = value.clone()
+            pushed[at] += (way * value[at].float().norm(dim=-1, keepdim=True)).to(value)
+            return pushed
+
+        return push
+
+
+@dataclass(frozen=True)
+class Patch(Change):
+    """Put a value from another text in its place: at every token (of a text as long), or at one, from one."""
+
+    kind: ClassVar[str] = "patch"
+    name: str
+    """The name of the intermediate, like `blocks.3.attention.output`."""
+    text: str
+    """The other text."""
+    position: int | None = None
+    source: int | None = None
+    """The token of the other text, where it is not the same position."""
+    head: int | None = None
+
+    def intermediate(self) -> str:
+        return self.name
+
+    def step(self, lm: LanguageModel, position: int | None, tokens: int) -> Step:
+        check_name(self.name, lm.config)
+        check(lm, lm.ids(self.text))
+        value = lm.trace(self.text, self.name)[self.name]
+        length = value.shape[-2]
+        square = self.name.rpartition(".")[2] in ("scores", "masked", "weights")
+        if (self.position is None or square) and length != tokens:
+            raise CutawayError(
+                f"The other text has {length:,} tokens, this one {tokens:,}: "
+                + ("attention can only be patched between texts of one length." if square else "name a position.")
+            )
+        if self.head is not None:
+            if value.ndim != 3:
+                raise CutawayError(f"{self.name} is not divided into heads: leave the head out.")
+            value = value[_slice(within("head", self.head, lm.config.heads))]
+        if self.position is not None:
+            source = self.source if self.source is not None else self.position
+            value = value[..., _slice(within("token", source, length)), :]
+        return put(value, where(self.head, position))
+
+
+def _slice(index: int) -> slice:
+    return slice(index, index + 1)
+
+
+TYPES: dict[str, Any] = {"int": int, "int | None": int | None, "str": str, "float": int | float}
+KINDS: dict[str, type[Change]] = {kind.kind: kind for kind in (AblateHead, AblateNeuron, Steer, Toward, Patch)}
+
+
+def from_dict(given: Mapping[str, Any]) -> Change:
+    """A change from its JSON form."""
+    kind = KINDS.get(given.get("kind", ""))
+    if kind is None:
+        raise CutawayError(f"There is no change of the kind {given.get('kind')!r}. Known: {', '.join(KINDS)}.")
+    known = {field.name: TYPES[str(field.type)] for field in fields(kind)}
+    wanted = {name: value for name, value in given.items() if name != "kind"}
+    for name, value in wanted.items():
+        if name not in known:
+            raise CutawayError(f"A change of the kind {kind.kind} has no {name!r}.{nearest(name, known)}")
+        if isinstance(value, bool) or not isinstance(value, known[name]):
+            raise CutawayError(f"The {name} of a change cannot be {value!r:.80}.")
+    try:
+        return kind(**wanted)
+    except TypeError:
+        raise CutawayError(f"A change of the kind {kind.kind} needs: {', '.join(known)}.") from None
+
+
+def replacements(
+    lm: LanguageModel, changes: Sequence[Change], tokens: int, start: int = 0, read: int = 0
+) -> dict[str, Step]:
+    """What a trace must replace to make these changes, when the model is given the tokens from `start` on.
+
+    `tokens` is the length of the whole text, and `read` of the piece (all of it, if 0).
+    """
+    steps = defaultdict[str, list[Step]](list)
+    for change in changes:
+        if hasattr(change, "layer"):
+            within("layer", change.layer, lm.config.layers)
+        position = change.at()
+        if position is not None:
+            position = within("token", position, tokens) - start
+            if not 0 <= position < (read or tokens):
+                continue
+        elif start and isinstance(change, Patch):
+            continue
+        steps[change.intermediate()].append(change.step(lm, position, tokens))
+    return {name: in_turn(found) for name, found in steps.items()}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """How likely a token is as the next one."""
+
+    token: Token
+    logit: float
+    probability: float
+    rank: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**rounded(asdict(self)), "token": self.token.to_dict()}
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A token whose probability changed."""
+
+    token: Token
+    before: float
+    after: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"token": self.token.to_dict(), "before": rounded(self.before), "after": rounded(self.after)}
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What changed between two runs over one text: in the stream, in the predictions, at one token in detail."""
+
+    changes: tuple[Change, ...]
+    position: int
+    kl: Array
+    """How much the predictions after each token moved, in nats: before || after. [token]"""
+    stream: Array
+    """How far the residual stream moved, as a share of its length before. [layer, token]"""
+    before: tuple[Candidate, ...]
+    after: tuple[Candidate, ...]
+    moved: tuple[Moved, ...]
+    """The tokens whose probability changed most."""
+
+    @property
+    def top_changed(self) -> bool:
+        return self.before[0].token != self.after[0].token
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "changes": [change.to_dict() for change in self.changes],
+            "position": self.position,
+            "kl": rounded(self.kl),
+            "stream": rounded(self.stream),
+            "before": [one.to_dict() for one in self.before],
+            "after": [one.to_dict() for one in self.after],
+            "moved": [one.to_dict() for one in self.moved],
+            "top_changed": self.top_changed,
+        }
+
+
+@torch.inference_mode()
+def effect(before: Run, after: Run) -> tuple[Array, Array]:
+    """How much the predictions after each token moved [token], and the residual stream [layer, token]."""
+    if before.ids != after.ids:
+        raise CutawayError("Before and after must be runs over the same text.")
+    kl = [divergence(before.logits(piece), after.logits(piece)) for piece in pieces(len(before))]
+    stream = [
+        (after[name] - before[name]).float().norm(dim=-1) / before[name].float().norm(dim=-1)
+        for name in (f"blocks.{layer}.residual" for layer in range(before.lm.config.layers))
+    ]
+    return array(torch.cat(kl)), array(torch.stack(stream))
+
+
+@torch.inference_mode()
+def changed(
+    before: Run, after: Run, position: int = -1, k: int = 10, known: tuple[Array, Array] | None = None
+) -> Changed:
+    """What the changes of one run changed against another over the same text; `known` is their `effect`, if at hand."""
+    kl, stream = known or effect(before, after)
+    position = before.position(position)
+    was, now = before.logits([position])[0], after.logits([position])[0]
+    moves = now.softmax(-1) - was.softmax(-1)
+    most = moves.abs().topk(min(k, len(moves))).indices.tolist()
+    return Changed(
+        after.changes,
+        position,
+        kl,
+        stream,
+        candidates(before, was, k),
+        candidates(after, now, k),
+        tuple(Moved(before.token(one), float(was.softmax(-1)[one]), float(now.softmax(-1)[one])) for one in most),
+    )
+
+
+def pieces(tokens: int, size: int = 64) -> list[range]:
+    """The positions in runs, so that the scores of a long text are never all there at once."""
+    return [range(first, min(first + size, tokens)) for first in range(0, tokens, size)]
+
+
+def divergence(before: Tensor, after: Tensor) -> Tensor:
+    """How much information is lost by taking one distribution for the other, in nats. [position]"""
+    was, now = before.log_softmax(-1), after.log_softmax(-1)
+    return (was.exp() * (was - now)).sum(-1).clamp(min=0)
+
+
+def candidates(run: Run, logits: Tensor, k: int) -> tuple[Candidate, ...]:
+    """The k likeliest next tokens, likeliest first."""
+    best, chances = logits.topk(min(k, len(run.lm.tokenizer))), logits.softmax(-1)
+    return tuple(
+        Candidate(run.token(one), logit, float(chances[one]), rank)
+        for rank, (one, logit) in enumerate(zip(best.indices.tolist(), best.values.tolist(), strict=True), 1)
+    )

@@ -1,0 +1,137 @@
+"""How each token was chosen: the scores, what temperature, top-k and top-p made of them, and where the die fell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch import Tensor
+
+from cutaway.errors import CutawayError
+from cutaway.generate import Result, Settings, drafts, generate
+from cutaway.inspect.generation import Watched
+from cutaway.inspect.numbers import Token, rounded, token
+from cutaway.inspect.run import check
+from cutaway.model import GPT
+from cutaway.sampling import choose, keep_top_k, probabilities
+
+if TYPE_CHECKING:
+    from cutaway.language_model import LanguageModel, Prompt
+
+PIECES = 48
+"""So many pieces of the line of probabilities are named, the largest; the rest lies between them."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One token on its way from score to chance."""
+
+    id: int
+    logit: float
+    own: float
+    """The model's own probability."""
+    warm: float
+    """The probability after temperature, before anything is cut."""
+    chance: float
+    """What it is drawn with."""
+    cut: str
+    """What took it out: 'top_k', 'top_p', or nothing."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One token chosen."""
+
+    chosen: int
+    die: float | None
+    """Uniform between 0 and 1; None where the likeliest is taken without one."""
+    after_top_k: int
+    possible: int
+    """How many tokens top-k left, and how many top-p left of these."""
+    candidates: tuple[Candidate, ...]
+    """The likeliest, and the chosen one; the likeliest first."""
+    line: tuple[tuple[int, float, float], ...]
+    """Pieces of the line of probabilities, in the order of the vocabulary: id, start, end. The die falls into one."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **vars(self),
+            "die": rounded(self.die),
+            "candidates": [rounded(vars(one)) for one in self.candidates],
+            "line": [[piece, rounded(start), rounded(end)] for piece, start, end in self.line],
+        }
+
+
+@dataclass(frozen=True)
+class Choices:
+    """A text as it was drawn, token by token. A step whose choice was the end token is the last."""
+
+    result: Result
+    words: dict[int, Token]
+    steps: tuple[Choice, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "seed": self.result.seed,
+            "reason": self.result.reason,
+            "why": self.result.why,
+            "text": self.result.text,
+            "words": {str(number): word.to_dict() for number, word in self.words.items()},
+            "steps": [step.to_dict() for step in self.steps],
+        }
+
+
+class _Scored(Watched):
+    """A model that remembers the scores it gave."""
+
+    def __init__(self, model: GPT):
+        super().__init__(model, lambda start, read: None)
+        self.logits: list[Tensor] = []
+
+    def score(self, hidden: Tensor) -> Tensor:
+        self.logits.append(super().score(hidden)[0].float())
+        return self.logits[-1][None]
+
+
+@torch.inference_mode()
+def choices(lm: LanguageModel, prompt: Prompt, max_tokens: int = 20, k: int = 10, **settings: Any) -> Choices:
+    """Let the model write, and say of each token how it was chosen among the k likeliest."""
+    how = lm.settings(settings, max_tokens)
+    plain = Settings(
+        max_tokens=max_tokens, temperature=how.temperature, top_k=how.top_k, top_p=how.top_p, seed=how.seed
+    )
+    if how != plain:
+        raise CutawayError("A choice is shown for temperature, top-k, top-p and a seed. Leave the other settings out.")
+    ids = lm.ids(prompt)
+    check(lm, ids)
+    model = _Scored(lm.model)
+    [result] = generate(cast(GPT, model), lm.tokenizer, [ids], how)
+    [draft] = drafts([ids], lm.model, lm.tokenizer, Settings(seed=result.seed))  # throws the same dice again
+    steps = tuple(_choice(logits, how, draft.dice.random(), k, len(lm.tokenizer)) for logits in model.logits)
+    named = {one.id for step in steps for one in step.candidates} | {piece[0] for step in steps for piece in step.line}
+    return Choices(result, {number: token(lm.tokenizer, number) for number in sorted(named)}, steps)
+
+
+def _choice(logits: Tensor, how: Settings, die: float, k: int, vocabulary: int) -> Choice:
+    own, warm, chance = logits.softmax(-1), (logits / how.temperature).softmax(-1), probabilities(logits, how)
+    left = torch.ones_like(logits, dtype=torch.bool) if how.top_k is None else keep_top_k(logits, how.top_k).isfinite()
+    chosen = int(choose(logits[None], how, torch.tensor([die], dtype=torch.float64))[0])
+    shown = logits.topk(min(k, vocabulary)).indices.tolist()
+    pieces = set(chance.topk(min(PIECES, vocabulary)).indices.tolist()) | {chosen}
+    line = chance.double().cumsum(-1)
+    line = line / line[-1]
+    return Choice(
+        chosen,
+        None if how.greedy else float(die),
+        int(left.sum()),
+        int((chance > 0).sum()),
+        tuple(
+            Candidate(
+                i, float(logits[i]), float(own[i]), float(warm[i]), float(chance[i]),
+                "" if chance[i] > 0 else "top_p" if left[i] else "top_k",
+            )
+            for i in (shown if chosen in shown else [*shown, chosen])
+        ),
+        tuple((i, float(line[i - 1]) if i else 0.0, float(line[i])) for i in sorted(pieces) if chance[i] > 0),
+    )  # fmt: skip

@@ -1,0 +1,165 @@
+"""What fires together: neurons in groups (k-means), and their activations as a few non-negative factors."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cutaway.errors import CutawayError
+from cutaway.inspect.neurons import activations
+from cutaway.inspect.numbers import Array, rounded
+from cutaway.inspect.run import Run
+
+FEWEST, MOST = 2, 20
+EXAMPLES = 8
+
+
+@dataclass(frozen=True)
+class Group:
+    """Neurons that do alike on this text."""
+
+    mean: Array
+    """Their mean activation. [token]"""
+    by_layer: tuple[int, ...]
+    """How many of them each layer has."""
+    examples: tuple[tuple[int, int], ...]
+    """The strongest of them: layer and number."""
+
+    @property
+    def size(self) -> int:
+        return sum(self.by_layer)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "size": self.size,
+            "mean": rounded(self.mean),
+            "by_layer": list(self.by_layer),
+            "examples": [list(one) for one in self.examples],
+        }
+
+
+@dataclass(frozen=True)
+class Groups:
+    """All the neurons of some layers, in groups; the most active group first."""
+
+    layers: tuple[int, ...]
+    groups: tuple[Group, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"layers": list(self.layers), "groups": [group.to_dict() for group in self.groups]}
+
+
+def groups(run: Run, count: int = 8, layers: Sequence[int] | None = None, seed: int = 0) -> Groups:
+    """Sort the neurons of these layers (of all) into groups by what they do on this text."""
+    chosen, values = run.layers(layers), activations(run, run.layers(layers))
+    if not 1 <= count <= len(values):
+        raise CutawayError(f"The number of groups must be between 1 and {len(values):,}, not {count}.")
+    model = _sklearn("cluster").KMeans(n_clusters=count, n_init=1, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # fewer different neurons than groups: some are then empty
+        member = model.fit_predict(values)
+    found = [_group(values, np.flatnonzero(member == number), run, chosen) for number in range(count)]
+    found = sorted((group for group in found if group.size), key=lambda group: -float(np.abs(group.mean).max()))
+    return Groups(tuple(chosen), tuple(found))
+
+
+def _group(values: Array, rows: np.ndarray[Any, Any], run: Run, layers: list[int]) -> Group:
+    width = run.lm.config.mlp_width
+    strongest = rows[np.argsort(-values[rows].max(axis=1), kind="stable")][:EXAMPLES] if len(rows) else rows
+    return Group(
+        values[rows].mean(axis=0) if len(rows) else np.zeros(len(run), np.float32),
+        tuple(np.bincount(rows // width, minlength=len(layers)).tolist()),
+        tuple((layers[row // width], int(row % width)) for row in strongest.tolist()),
+    )
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A pattern of firing: how strong it is at each token, and the neurons that take part."""
+
+    tokens: Array
+    """0 or more; 1 at the token that excites it most. [token]"""
+    share: float
+    """Its share of all that the factors make together."""
+    by_layer: Array
+    """Where it lives: the share of each layer. [layer]"""
+    neurons: tuple[tuple[int, int, float], ...]
+    """The strongest neurons: layer, number, and activation where the factor is strongest."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "tokens": rounded(self.tokens),
+            "share": rounded(self.share),
+            "by_layer": rounded(self.by_layer),
+            "neurons": rounded(self.neurons),
+        }
+
+
+@dataclass(frozen=True)
+class Factors:
+    """The activations of some layers as a sum of a few factors, the strongest first."""
+
+    layers: tuple[int, ...]
+    error: float
+    """What the factors do not explain: the length of the difference over the length of the activations."""
+    factors: tuple[Factor, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "count": len(self.factors),
+            "layers": list(self.layers),
+            "error": rounded(self.error),
+            "factors": [factor.to_dict() for factor in self.factors],
+        }
+
+
+def factors(run: Run, count: int = 8, layers: Sequence[int] | None = None, seed: int = 0) -> Factors:
+    """Take the positive activations of these layers (of all) apart into so many non-negative factors."""
+    most = min(MOST, len(run))
+    if not FEWEST <= count <= most:
+        raise CutawayError(
+            f"The number of factors must be between {FEWEST} and {MOST} and no more than the tokens of the text "
+            f"({len(run)}), not {count}."
+        )
+    chosen = run.layers(layers)
+    values = np.maximum(activations(run, chosen), 0)  # [neuron, token]
+    model = _sklearn("decomposition").NMF(count, init="nndsvda", random_state=seed, max_iter=200, tol=1e-4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # not converged to the last digit: the picture is the same
+        weights = model.fit_transform(values)  # [neuron, factor]
+    tokens = model.components_  # [factor, token]
+    highest = np.maximum(tokens.max(axis=1), 1e-30)
+    weights, tokens = weights * highest, tokens / highest[:, None]
+    error = float(np.linalg.norm(values - weights @ tokens) / max(float(np.linalg.norm(values)), 1e-30))
+    strength = weights.sum(axis=0) * tokens.sum(axis=1)
+    share = strength / max(strength.sum(), 1e-30)
+    order = np.argsort(-strength, kind="stable")
+    return Factors(
+        tuple(chosen), error, tuple(_factor(weights[:, i], tokens[i], float(share[i]), run, chosen) for i in order)
+    )
+
+
+def _factor(weights: Array, tokens: Array, share: float, run: Run, layers: list[int]) -> Factor:
+    width = run.lm.config.mlp_width
+    by_layer = weights.reshape(len(layers), width).sum(axis=1)
+    strongest = np.argsort(-weights, kind="stable")[:EXAMPLES].tolist()
+    return Factor(
+        tokens,
+        share,
+        by_layer / max(float(by_layer.sum()), 1e-30),
+        tuple((layers[row // width], row % width, float(weights[row])) for row in strongest),
+    )
+
+
+def _sklearn(part: str) -> Any:
+    try:
+        return importlib.import_module(f"sklearn.{part}")
+    except ImportError:
+        raise CutawayError(
+            "Groups and factors need scikit-learn, which is not installed. Install it: pip install 'cutaway[inspect]'."
+        ) from None

@@ -1,0 +1,116 @@
+"""A whole generation watched: what every step made on its way, and what it found in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch import Tensor
+
+from cutaway.cache import Cache
+from cutaway.errors import CutawayError
+from cutaway.generate import Result, generate
+from cutaway.inspect.change import Change, replacements
+from cutaway.model import GPT
+from cutaway.trace import Trace
+
+if TYPE_CHECKING:
+    from cutaway.language_model import LanguageModel, Prompt
+
+BLANK = {"scores": float("nan"), "masked": float("-inf"), "weights": 0.0}
+"""What stands where a step had no such key yet: its score was never made, and its weight is nothing."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One reading: how many tokens were new, how many were in the cache, and the bytes it held before and after."""
+
+    trace: Trace
+    reused: int
+    read: int
+    bytes_before: int
+    bytes_after: int
+
+
+class Watched:
+    """A model as `generate` sees one, that gives each of its steps a trace."""
+
+    def __init__(self, model: GPT, begin: Callable[[int, int], Trace | None]):
+        self.model, self.begin, self.steps = model, begin, list[Step]()
+        self.config, self.token_embedding = model.config, model.token_embedding
+
+    def read(self, ids: Tensor, cache: Cache) -> Tensor:
+        reused, before = cache.length, cache.nbytes
+        self.trace = self.begin(reused, ids.shape[1])
+        hidden = self.model.read(ids, cache, self.trace)
+        self.steps.append(Step(self.trace or Trace(()), reused, ids.shape[1], before, cache.nbytes))
+        return hidden
+
+    def score(self, hidden: Tensor) -> Tensor:
+        return self.model.score(hidden[:, None], self.trace)[:, 0]  # a trace's logits are [batch, token, vocabulary]
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A text that was written, and the trace of each step: the prompt's, then one for each token but the last."""
+
+    result: Result
+    steps: tuple[Trace, ...]
+
+    def whole(self, name: str) -> Tensor:
+        """One intermediate of the whole text, the steps put together; of the logits, those that a token was chosen by.
+
+        In attention a row has no keys after its own: there stands 0 as weight, -inf as masked and nan as raw score.
+        """
+        parts = [step[name] for step in self.steps]
+        blank = BLANK.get(name.rpartition(".")[2])
+        if blank is not None:
+            longest = parts[-1].shape[-1]
+            parts = [
+                torch.nn.functional.pad(part, (0, longest - part.shape[-1]), value=blank) for part in parts
+            ]  # [head, query, key]
+        return torch.cat(parts, dim=-2)
+
+
+def generation(
+    lm: LanguageModel,
+    prompt: Prompt,
+    max_tokens: int | None = None,
+    keep: str | Iterable[str] = "*",
+    changes: Sequence[Change] = (),
+    **settings: Any,
+) -> Generation:
+    """Continue a prompt as `lm.generate` does, with these changes, and keep what every step makes, by name."""
+    patterns = [keep] if isinstance(keep, str) else list(keep)
+    Trace(patterns).check(lm.config)
+    if settings.get("overflow", "stop") != "stop":
+        raise CutawayError("A generation that is kept cannot slide: the tokens before would have other positions.")
+    result, steps = watch(lm, prompt, max_tokens, patterns, changes, settings)
+    return Generation(result, tuple(step.trace.row(0) for step in steps))
+
+
+def watch(
+    lm: LanguageModel,
+    prompt: Prompt,
+    max_tokens: int | None,
+    keep: list[str],
+    changes: Sequence[Change],
+    settings: dict[str, Any],
+) -> tuple[Result, list[Step]]:
+    """Generate, and give the steps beside the result."""
+    how = lm.settings(settings, max_tokens)
+    if how.beams or how.samples:
+        raise CutawayError("Only one text can be watched: leave beams and samples out. Beams have a view of their own.")
+    ids = lm.ids(prompt)
+    length = max(1, len(ids))
+
+    def begin(start: int, read: int) -> Trace | None:
+        if not keep and not changes:
+            return None  # nobody looks: the fused path
+        return Trace(keep, replacements(lm, changes, length, start, read))
+
+    watched = Watched(lm.model, begin)
+    [result] = generate(cast(GPT, watched), lm.tokenizer, [ids], how)
+    return result, watched.steps

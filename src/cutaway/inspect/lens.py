@@ -1,0 +1,128 @@
+"""What each layer already knew: its vectors through the final norm and the output, as if the stack ended there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from cutaway.errors import CutawayError
+from cutaway.inspect.change import pieces
+from cutaway.inspect.numbers import Array, Token, rounded
+from cutaway.inspect.run import Run
+
+Whole = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Followed:
+    """A token followed through the layers."""
+
+    token: Token
+    rank: Whole
+    """1 is the likeliest. [layer, position]"""
+    probability: Array
+    """[layer, position]"""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "token": self.token.to_dict(),
+            "rank": self.rank.tolist(),
+            "probability": rounded(self.probability),
+        }
+
+
+@dataclass(frozen=True)
+class Lens:
+    """The predictions after the embedding and after each block; the last row is the model's output."""
+
+    positions: tuple[int, ...]
+    layers: tuple[str, ...]
+    chosen: tuple[Token, ...]
+    """The token whose rank is followed, for each position."""
+    rank: Whole
+    """Of the chosen token; 1 is the likeliest. [layer, position]"""
+    probability: Array
+    """Of the chosen token. [layer, position]"""
+    top: Whole
+    """The ids of the likeliest, likeliest first. [layer, position, k]"""
+    top_probability: Array
+    """[layer, position, k]"""
+    words: dict[int, Token]
+    """Every token in `top`."""
+    watch: tuple[Followed, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        chances = rounded(self.top_probability)
+        top = [
+            [list(map(list, zip(ids, row, strict=True))) for ids, row in zip(layer, its, strict=True)]
+            for layer, its in zip(self.top.tolist(), chances, strict=True)
+        ]
+        return {
+            "positions": list(self.positions),
+            "layers": list(self.layers),
+            "chosen": [token.to_dict() for token in self.chosen],
+            "rank": self.rank.tolist(),
+            "probability": rounded(self.probability),
+            "top": top,
+            "words": {str(number): token.to_dict() for number, token in self.words.items()},
+            "watch": [followed.to_dict() for followed in self.watch],
+        }
+
+
+@torch.inference_mode()
+def lens(
+    run: Run,
+    positions: Sequence[int] | None = None,
+    k: int = 5,
+    watch: Sequence[int] = (),
+    chosen: int | None = None,
+) -> Lens:
+    """After every layer: the k likeliest next tokens, and where the chosen one and the watched ones stand.
+
+    Chosen is the token that really comes next (after the last, the likeliest), unless one is named for all positions.
+    """
+    if k < 1:
+        raise CutawayError(f"The number of predictions must be 1 or more, not {k}.")
+    places = list(range(len(run))) if positions is None else [run.position(position) for position in positions]
+    watched = [run.token(one) for one in watch]
+    followed = [run.token(run.next(place) if chosen is None else chosen) for place in places]
+    names = ["residual.0", *(f"blocks.{layer}.residual" for layer in range(run.lm.config.layers))]
+    columns = torch.tensor([[one.id, *(other.id for other in watched)] for one in followed], device=run.lm.device)
+    model = run.lm.model
+    hidden = torch.stack([model.final_norm(run[name][places]) for name in names[:-1]]).flatten(0, 1)
+    asked = columns.repeat(len(names) - 1, 1)  # [layer x position, id]
+
+    def part(piece: range) -> slice:
+        return slice(piece.start, piece.stop)
+
+    found = [read(model.score(hidden[part(rows)]).float(), asked[part(rows)], k) for rows in pieces(len(hidden))]
+    found += [read(run.logits(places[part(rows)]), columns[part(rows)], k) for rows in pieces(len(places))]
+    rank, probability, top, top_probability = (
+        torch.cat(one).unflatten(0, (len(names), len(places))).cpu().numpy() for one in zip(*found, strict=True)
+    )
+    return Lens(
+        tuple(places),
+        tuple(names),
+        tuple(followed),
+        rank[..., 0],
+        probability[..., 0],
+        top,
+        top_probability,
+        {one: run.token(one) for one in sorted(set(top.flatten().tolist()))},
+        tuple(Followed(token, rank[..., i], probability[..., i]) for i, token in enumerate(watched, 1)),
+    )
+
+
+def read(logits: Tensor, columns: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Rank and probability of these ids [position, id], and the k likeliest with theirs."""
+    scores = logits.gather(1, columns)  # [position, id]
+    rank = torch.stack([(logits > score[:, None]).sum(-1) for score in scores.T], dim=-1) + 1
+    total = logits.logsumexp(-1, keepdim=True)
+    best = logits.topk(min(k, logits.shape[-1]))
+    return rank, (scores - total).exp(), best.indices, (best.values - total).exp()

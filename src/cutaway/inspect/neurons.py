@@ -1,0 +1,121 @@
+"""The neurons of the MLPs: which ones fire, at which tokens, and which next tokens they speak for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from cutaway.errors import CutawayError
+from cutaway.inspect.numbers import Array, Token, array, rounded
+from cutaway.inspect.run import Run, within
+
+WRITES = 5
+
+
+@dataclass(frozen=True)
+class Neuron:
+    """One neuron over the whole text."""
+
+    layer: int
+    neuron: int
+    activations: Array
+    """[token]"""
+    at: int
+    """The token that excites it most."""
+    writes: tuple[tuple[Token, float], ...]
+    """The next tokens whose logits it raises most (by how much for each 1 of activation, before the norm's scale)."""
+
+    @property
+    def peak(self) -> float:
+        return float(self.activations[self.at])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "layer": self.layer,
+            "neuron": self.neuron,
+            "peak": rounded(self.peak),
+            "at": self.at,
+            "activations": rounded(self.activations),
+            "writes": [[token.to_dict(), rounded(logit)] for token, logit in self.writes],
+        }
+
+
+@dataclass(frozen=True)
+class Neurons:
+    """The strongest neurons of some layers, at one token or anywhere, and how many fire at all."""
+
+    position: int | None
+    layers: tuple[int, ...]
+    active: Array
+    """The share of a layer's neurons that are above 0. [layer, token]"""
+    neurons: tuple[Neuron, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "position": self.position,
+            "layers": list(self.layers),
+            "active": rounded(self.active),
+            "neurons": [one.to_dict() for one in self.neurons],
+        }
+
+
+@torch.inference_mode()
+def neurons(run: Run, layers: Sequence[int] | None = None, top: int = 10, position: int | None = None) -> Neurons:
+    """The neurons of these layers (of all) with the highest activation: at one token, or anywhere in the text."""
+    if top < 1:
+        raise CutawayError(f"The number of neurons must be 1 or more, not {top}.")
+    chosen = run.layers(layers)
+    position = None if position is None else run.position(position)
+    active, candidates = list[Tensor](), list[tuple[float, int, int]]()
+    for layer in chosen:
+        values = run[f"blocks.{layer}.mlp.activation"].float()  # [token, neuron]
+        active.append((values > 0).float().mean(-1))
+        best = (values.amax(0) if position is None else values[position]).topk(min(top, values.shape[1]))
+        candidates += [
+            (value, layer, neuron) for value, neuron in zip(best.values.tolist(), best.indices.tolist(), strict=True)
+        ]
+    strongest = sorted(candidates, key=lambda one: (-one[0], one[1:]))[:top]
+    return Neurons(
+        position,
+        tuple(chosen),
+        array(torch.stack(active)),
+        tuple(describe(run, [(layer, neuron) for _, layer, neuron in strongest])),
+    )
+
+
+def neuron(run: Run, layer: int, index: int) -> Neuron:
+    """One neuron by its layer and its number."""
+    return describe(run, [(run.layer(layer), within("neuron", index, run.lm.config.mlp_width))])[0]
+
+
+@torch.inference_mode()
+def describe(run: Run, which: Sequence[tuple[int, int]]) -> list[Neuron]:
+    """These neurons (layer, number), in this order."""
+    model, found = run.lm.model, dict[tuple[int, int], Neuron]()
+    matrix = (model.token_embedding if model.output is None else model.output).weight.float()
+    for layer in sorted({layer for layer, _ in which}):  # by layer: of a long text only one is at hand at a time
+        columns = [neuron for at, neuron in which if at == layer]
+        values = run[f"blocks.{layer}.mlp.activation"][:, columns].float()  # [token, neuron]
+        added = run.block(layer).mlp.projection.weight[:, columns].float()
+        direction = (added - added.mean(0)) * model.final_norm.weight.float()[:, None]  # [width, neuron]
+        best = (matrix @ direction).T.topk(min(WRITES, len(run.lm.tokenizer)))  # [neuron, WRITES]
+        for i, column in enumerate(columns):
+            words = zip(best.indices[i].tolist(), best.values[i].tolist(), strict=True)
+            found[layer, column] = Neuron(
+                layer,
+                column,
+                array(values[:, i]),
+                int(values[:, i].argmax()),
+                tuple((run.token(one), logit) for one, logit in words),
+            )
+    return [found[one] for one in which]
+
+
+@torch.inference_mode()
+def activations(run: Run, layers: Sequence[int]) -> Array:
+    """All the neurons of these layers, layer after layer, over the text. [neuron, token]"""
+    return array(torch.cat([run[f"blocks.{layer}.mlp.activation"].float().T for layer in layers]))

@@ -1,0 +1,133 @@
+"""A token's way up the stack: how its vector turns, and what each part adds to the score of a next token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from cutaway.inspect.numbers import Array, Token, array, rounded
+from cutaway.inspect.run import Run
+
+
+@dataclass(frozen=True)
+class PathStep:
+    """The vector after one step."""
+
+    name: str
+    norm: float
+    to_before: float | None
+    """The cosine between it and the vector one step before."""
+    to_last: float
+    """The cosine between it and the vector that leaves the last block."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return rounded(vars(self))
+
+
+@dataclass(frozen=True)
+class Path:
+    """One token's journey: token, with its position, after attention and after the MLP of each block, final norm."""
+
+    position: int
+    steps: tuple[PathStep, ...]
+    vectors: Array
+    """The vector after each step. [step, width]"""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"position": self.position, "steps": [step.to_dict() for step in self.steps]}
+
+
+@torch.inference_mode()
+def path(run: Run, position: int = -1) -> Path:
+    """The vector of one token after each step, with its length and how it turns."""
+    position = run.position(position)
+    names = ["token_embedding", "residual.0"]
+    for layer in range(run.lm.config.layers):
+        names += [f"blocks.{layer}.residual.middle", f"blocks.{layer}.residual"]
+    names.append("final_norm")
+    vectors = torch.stack([run[name][position].float() for name in names])  # [step, width]
+    before = F.cosine_similarity(vectors[1:], vectors[:-1], dim=-1).tolist()
+    last = F.cosine_similarity(vectors, vectors[-2:-1], dim=-1).tolist()
+    rows = zip(names, vectors.norm(dim=-1).tolist(), [None, *before], last, strict=True)
+    return Path(position, tuple(PathStep(*row) for row in rows), array(vectors))
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """What each part adds to a token's logit, or to its lead over another's; together they are that number."""
+
+    position: int
+    token: Token
+    against: Token | None
+    logit: float
+    embedding: float
+    place: float
+    """The position's vector."""
+    heads: Array
+    """[layer, head]"""
+    attention_bias: Array
+    """The bias of the projection, which belongs to no head. [layer]"""
+    mlp: Array
+    """The second layer of each MLP, without its bias. [layer]"""
+    mlp_bias: Array
+    """[layer]"""
+    norm_bias: float
+    """The shift of the final norm."""
+    rest: float
+    """What the parts leave: rounding, and what a change brought in from outside."""
+
+    def to_dict(self) -> dict[str, Any]:
+        tokens = {"token": self.token.to_dict(), "against": self.against.to_dict() if self.against else None}
+        return {**{name: rounded(value) for name, value in vars(self).items() if name not in tokens}, **tokens}
+
+
+@torch.inference_mode()
+def attribution(run: Run, position: int = -1, token: int | None = None, against: int | None = None) -> Attribution:
+    """What the embedding, each head and each MLP add to the logit of a token after this position.
+
+    The token is the one that comes next, unless another is named. The stream is a sum, and the final norm is linear
+    once its scale is held at what it was here; so each part's share is a dot product, and the shares add up.
+    """
+    model, position = run.lm.model, run.position(position)
+    chosen = run.token(run.next(position) if token is None else token)
+    other = None if against is None else run.token(against)
+    matrix = model.token_embedding.weight if model.output is None else model.output.weight
+    row = matrix[chosen.id].float() - (matrix[other.id].float() if other else 0)  # [width]
+    last = run[f"blocks.{run.lm.config.layers - 1}.residual"][position].float()
+    spread = (last.var(unbiased=False) + run.lm.config.norm_epsilon).sqrt()
+    direction = row * model.final_norm.weight.float()
+    direction = (direction - direction.mean()) / spread  # the norm takes the mean out: of the vector, or of this
+
+    heads, mlp, attention_bias, mlp_bias = [], [], [], []
+    for layer in range(run.lm.config.layers):
+        projection, second = run.block(layer).attention.projection, run.block(layer).mlp.projection
+        found = run[f"blocks.{layer}.attention.heads"][:, position].float()  # [head, head width]
+        per_column = projection.weight.float().T @ direction  # [width]: the columns of the merged heads
+        heads.append((found * per_column.view_as(found)).sum(-1))
+        attention_bias.append(projection.bias.float() @ direction)
+        mlp.append(run.activation(layer, position).float() @ (second.weight.float().T @ direction))
+        mlp_bias.append(second.bias.float() @ direction)
+    logits = run.logits([position])[0]
+    logit = float(logits[chosen.id] - (logits[other.id] if other else 0))
+    embedding = float(run["token_embedding"][position].float() @ direction)
+    place = float(run["position_embedding"][position].float() @ direction)
+    norm_bias = float(model.final_norm.bias.float() @ row)
+    parts = [torch.stack(part) for part in (heads, attention_bias, mlp, mlp_bias)]
+    total = embedding + place + norm_bias + sum(float(part.double().sum()) for part in parts)
+    return Attribution(
+        position,
+        chosen,
+        other,
+        logit,
+        embedding,
+        place,
+        heads=array(parts[0]),
+        attention_bias=array(parts[1]),
+        mlp=array(parts[2]),
+        mlp_bias=array(parts[3]),
+        norm_bias=norm_bias,
+        rest=logit - total,
+    )

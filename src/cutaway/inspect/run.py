@@ -1,0 +1,204 @@
+"""One text carried through the model once, and everything it made on its way: where every view begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch import Tensor
+
+from cutaway.errors import CutawayError
+from cutaway.inspect.numbers import Token, token
+from cutaway.model import Block
+from cutaway.trace import Trace, check_name, names
+
+if TYPE_CHECKING:
+    from cutaway.inspect.change import Change
+    from cutaway.language_model import LanguageModel, Prompt
+
+KEEP_WHOLE = 128 << 20
+"""Below this many bytes everything a text makes is kept; above, the residual stream, and blocks are run again."""
+STREAM = (
+    "token_embedding", "position_embedding", "residual.0", "blocks.*.residual", "blocks.*.residual.middle",
+    "blocks.*.attention.heads", "final_norm",
+)  # fmt: skip
+"""What is kept of a long text: what is as large as the tokens are many, and cannot be made again for one alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A text and what the model made of it; `run["blocks.5.attention.weights"]` is one of the intermediates.
+
+    Of a long text only the residual stream is kept: what is inside a block is then made again by the block itself, and
+    the block last asked for stays.
+    """
+
+    lm: LanguageModel
+    ids: tuple[int, ...]
+    prompt: int
+    """How many of the tokens are the prompt's; those after it are its continuation."""
+    changes: tuple[Change, ...]
+    trace: Trace
+    _latest: dict[int, Trace] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def tokens(self) -> tuple[Token, ...]:
+        return tuple(token(self.lm.tokenizer, one) for one in self.ids)
+
+    @property
+    def text(self) -> str:
+        return self.lm.tokenizer.decode(self.ids)
+
+    @property
+    def nbytes(self) -> int:
+        return self.trace.nbytes + sum(block.nbytes for block in self._latest.values())
+
+    @torch.inference_mode()
+    def __getitem__(self, name: str) -> Tensor:
+        if name in self.trace:
+            return self.trace[name]
+        if name == "logits":
+            return self.logits()
+        check_name(name, self.lm.config)
+        layer = int(name.split(".")[1])
+        block = self._latest.get(layer)
+        if block is None:
+            block = self._block(layer)
+            self._latest.clear()
+            self._latest[layer] = block
+        return block[name]
+
+    def _block(self, layer: int) -> Trace:
+        """What a block makes on its way, by running it again on what it was given."""
+        trace = Trace(f"blocks.{layer}.*", self.trace.replace)
+        self.block(layer)(self.before(layer)[None], watch=trace.within(f"blocks.{layer}"))
+        return trace.row(0)
+
+    @torch.inference_mode()
+    def activation(self, layer: int, position: int) -> Tensor:
+        """The activations of an MLP at one token; of a long text, without running the others again. [neuron]"""
+        name, inside = f"blocks.{layer}.mlp.activation", f"blocks.{layer}.mlp."
+        if name in self.trace or any(changed.startswith(inside) for changed in self.trace.replace):
+            return self[name][position]
+        block, alone = self.block(layer), Trace(name)
+        middle = self.trace[f"blocks.{layer}.residual.middle"][position]
+        block.mlp(block.mlp_norm(middle), alone.within(f"blocks.{layer}.mlp"))
+        return alone[name]
+
+    def block(self, layer: int) -> Block:
+        """The block itself, with its weights."""
+        return cast(Block, self.lm.model.blocks[layer])
+
+    def before(self, layer: int) -> Tensor:
+        """The residual stream that enters a block. [token, width]"""
+        return self.trace[f"blocks.{layer - 1}.residual" if layer else "residual.0"]
+
+    @torch.inference_mode()
+    def logits(self, positions: Sequence[int] | None = None) -> Tensor:
+        """The scores after these tokens (all, if none are named). [position, vocabulary]"""
+        if "logits" in self.trace:
+            found = self.trace["logits"]
+            return found.float() if positions is None else found[list(positions)].float()
+        hidden = self.trace["final_norm"]
+        if "logits" in self.trace.replace:
+            logits = self.lm.model.score(hidden[None], Trace((), self.trace.replace))[0].float()
+            return logits if positions is None else logits[list(positions)]
+        return self.lm.model.score(hidden if positions is None else hidden[list(positions)]).float()
+
+    def layer(self, layer: int) -> int:
+        """A layer's number, checked; negative ones count from the last."""
+        return within("layer", layer, self.lm.config.layers)
+
+    def head(self, head: int) -> int:
+        return within("head", head, self.lm.config.heads)
+
+    def position(self, position: int) -> int:
+        """A token's position, checked; -1 is the last."""
+        return within("token", position, len(self))
+
+    def layers(self, layers: Sequence[int] | None) -> list[int]:
+        """These layers, checked; all, if none are named."""
+        return list(range(self.lm.config.layers)) if layers is None else [self.layer(layer) for layer in layers]
+
+    def token(self, id: int) -> Token:  # noqa: A002
+        """Any entry of the vocabulary."""
+        self.lm.ids([id])
+        return token(self.lm.tokenizer, id)
+
+    def next(self, position: int) -> int:
+        """The id of the token after this one: the one that stands there, or after the last one the likeliest."""
+        position = self.position(position)
+        return self.ids[position + 1] if position + 1 < len(self) else int(self.logits([position])[0].argmax())
+
+    def to_dict(self) -> dict[str, Any]:
+        config = self.lm.config
+        shape = ("layers", "heads", "width", "head_width", "mlp_width", "vocabulary", "context")
+        return {
+            "model": self.lm.name,
+            "text": self.text,
+            "tokens": [one.to_dict() for one in self.tokens],
+            "prompt": self.prompt,
+            "shape": {name: getattr(config, name) for name in shape},
+            "names": names(config),
+            "changes": [change.to_dict() for change in self.changes],
+        }
+
+
+def within(what: str, number: int, count: int) -> int:
+    """A number of one of so many things, checked; negative ones count from the end."""
+    if not -count <= number < count:
+        raise CutawayError(f"There is no {what} {number}: there are {count:,}, numbered from 0 to {count - 1:,}.")
+    return number % count
+
+
+@torch.inference_mode()
+def run(lm: LanguageModel, text: Prompt, continuation: Prompt = "", changes: Sequence[Change] = ()) -> Run:
+    """Carry a text through the model, with the changes if there are any, and keep what it makes."""
+    from cutaway.inspect.change import replacements
+
+    prompt = lm.ids(text)
+    ids = [*prompt, *lm.ids(continuation)]
+    check(lm, ids)
+    keep = keep_for(lm, len(ids))
+    trace = Trace(keep, replacements(lm, changes, len(ids)))
+    hidden = lm.model.read(torch.tensor([ids], device=lm.device), trace=trace)
+    if keep == "*":
+        lm.model.score(hidden, trace)
+    return Run(lm, tuple(ids), len(prompt), tuple(changes), trace.row(0))
+
+
+@torch.inference_mode()
+def written(
+    lm: LanguageModel, prompt: Prompt, max_tokens: int = 20, changes: Sequence[Change] = (), **settings: Any
+) -> Run:
+    """Let the model continue the prompt (greedily, unless settings say otherwise), and carry both through it."""
+    from cutaway.inspect.generation import generation
+
+    check(lm, lm.ids(prompt))
+    settings = {"top_k": 1, **settings}
+    result = generation(lm, prompt, max_tokens=max_tokens, keep=(), changes=changes, **settings).result
+    return run(lm, lm.ids(prompt), result.ids, changes)
+
+
+def check(lm: LanguageModel, ids: Sequence[int]) -> None:
+    """Refuse a text with nothing to look at, or more than the model can look at."""
+    if not ids:
+        raise CutawayError("There is no text to look into. Give at least one word.")
+    if len(ids) > lm.config.context:
+        raise CutawayError(
+            f"The text is {len(ids):,} tokens long and {lm.name} looks at {lm.config.context:,}. Shorten it."
+        )
+
+
+def keep_for(lm: LanguageModel, tokens: int) -> str | tuple[str, ...]:
+    """Everything, if it is not too much for so many tokens; else the residual stream."""
+    shape = lm.config
+    inside = 3 * shape.heads * tokens + 10 * shape.width + 2 * shape.mlp_width
+    numbers = tokens * (shape.layers * inside + shape.vocabulary)
+    return "*" if 4 * numbers <= KEEP_WHOLE else STREAM

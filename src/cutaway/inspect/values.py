@@ -1,0 +1,72 @@
+"""Any intermediate of a run, or a slice of it: one head, one token."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cutaway.errors import CutawayError
+from cutaway.inspect.numbers import Array, array, rounded
+from cutaway.inspect.run import Run
+from cutaway.trace import check_name
+
+AXES = {
+    "queries": ("head", "token", "column"),
+    "keys": ("head", "token", "column"),
+    "values": ("head", "token", "column"),
+    "heads": ("head", "token", "column"),
+    "scores": ("head", "token", "key"),
+    "masked": ("head", "token", "key"),
+    "weights": ("head", "token", "key"),
+}
+"""The axes of what is inside attention; everything else has one vector for each token."""
+
+
+@dataclass(frozen=True)
+class Values:
+    """The numbers of an intermediate, with the names of their axes."""
+
+    name: str
+    axes: tuple[str, ...]
+    values: Array
+
+    @property
+    def norm(self) -> float | None:
+        """The length of the vector, where it is a single one."""
+        return float(np.linalg.norm(self.values)) if self.axes == ("column",) else None
+
+    def to_dict(self) -> dict[str, Any]:
+        shown = hidden_as_nan(self.values) if self.name.endswith(".masked") else self.values
+        return {
+            "name": self.name,
+            "axes": list(self.axes),
+            "shape": list(self.values.shape),
+            "values": rounded(shown),
+            "norm": rounded(self.norm),
+        }
+
+
+def values(run: Run, name: str, position: int | None = None, head: int | None = None) -> Values:
+    """An intermediate by its name: all of it, or at one token, in one head."""
+    check_name(name, run.lm.config)
+    axes: tuple[str, ...] = ("token", "column")
+    if ".attention." in name:
+        axes = AXES.get(name.rpartition(".")[2], axes)
+    if name == "logits" and position is not None:
+        return Values(name, ("column",), array(run.logits([run.position(position)])[0]))
+    found = run[name]
+    if head is not None:
+        if axes[0] != "head":
+            raise CutawayError(f"{name} is not divided into heads: leave the head out.")
+        found, axes = found[run.head(head)], axes[1:]
+    if position is not None:
+        found, axes = found[..., run.position(position), :], (*axes[:-2], axes[-1])
+    return Values(name, axes, array(found))
+
+
+def hidden_as_nan(masked: Array) -> Array:
+    """Masked scores with no number where the mask fell; the model itself puts the lowest number there is."""
+    return np.where(masked <= np.finfo(np.float16).min, np.float32(math.nan), masked)

@@ -1,0 +1,180 @@
+"""The explorer over HTTP: the page and its files, the models, the runs, and a view of a run by name.
+
+    GET  /api/models                      what can be chosen
+    POST /api/models          {name}      wake one;  GET /api/models/waking?name=  how far it is
+    POST /api/tokens          {model, text, ids}    how a text is cut, and what ids stand for
+    POST /api/traces          {model, text, more}   carry a text through; gives an id, the tokens and the shapes
+    GET  /api/traces/ID/VIEW?...          a piece of it: what `cutaway.inspect` says, as JSON (or as numbers)
+
+Every mistake is `{"error": {"code", "what", "remedy", "values"}}`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.staticfiles import StaticFiles
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from cutaway import __version__
+from cutaway.errors import CutawayError
+from cutaway.inspect.numbers import token
+from cutaway.serve.explorer import Explorer, Forgotten, TooLong
+from cutaway.serve.models import NotAwake, Waking
+from cutaway.serve.views import routers
+from cutaway.serve.worker import Outdated
+
+STATIC = Path(__file__).parent / "static"
+LOCAL = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", re.IGNORECASE)
+LONGEST = 2_000_000
+"""Characters a text may have before it is even cut into tokens."""
+
+
+class Name(BaseModel):
+    name: str = Field(min_length=1, max_length=1_000)
+
+
+class Text(BaseModel):
+    """A text, the tokens picked after it, and what is changed inside the model while it is read."""
+
+    model: str = "builtin"
+    text: str = Field("", max_length=LONGEST)
+    more: list[int] = Field(default_factory=list, max_length=4_096)
+    changes: list[dict[str, Any]] = Field(default_factory=list, max_length=64)
+
+
+class Words(BaseModel):
+    """A text to cut into tokens, or ids to show as tokens."""
+
+    model: str = "builtin"
+    text: str = Field("", max_length=10_000)
+    ids: list[int] = Field(default_factory=list, max_length=4_096)
+
+
+def create_app(explorer: Explorer, hosts: re.Pattern[str] = LOCAL) -> FastAPI:
+    """The explorer as an ASGI app. Only pages that it served itself may ask it: `hosts` are its own names."""
+
+    @asynccontextmanager
+    async def living(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        explorer.close()
+
+    app = FastAPI(title="Cutaway", version=__version__, lifespan=living, docs_url=None, redoc_url=None)
+    app.state.explorer = explorer
+    app.middleware("http")(own_pages_only(hosts))
+    for kind in (CutawayError, RequestValidationError, HTTPException, Outdated, Exception):
+        app.add_exception_handler(kind, refuse)
+    app.include_router(shell(explorer), prefix="/api")
+    for router in routers(explorer):
+        app.include_router(router, prefix="/api")
+    if STATIC.is_dir():
+        app.mount("/", StaticFiles(directory=STATIC, html=True))
+    return app
+
+
+def shell(explorer: Explorer) -> APIRouter:
+    """What every page needs: that the server lives, the models, and the runs."""
+    api = APIRouter()
+
+    @api.get("/health")
+    def health() -> dict[str, str]:
+        return {"version": __version__}
+
+    @api.get("/models")
+    def models() -> list[dict[str, Any]]:
+        return explorer.models.listing()
+
+    @api.post("/models")
+    def wake(model: Name) -> dict[str, Any]:
+        return waking(explorer.models.wake(model.name))
+
+    @api.get("/models/waking")
+    def progress(name: Annotated[str, Query(max_length=1_000)]) -> dict[str, Any]:
+        return waking(explorer.models.progress(name))
+
+    @api.post("/tokens")
+    def tokens(body: Words) -> list[dict[str, Any]]:
+        lm = explorer.models.get(body.model)
+        return [token(lm.tokenizer, one).to_dict() for one in [*lm.ids(body.text), *lm.ids(body.ids)]]
+
+    @api.post("/traces")
+    async def trace(body: Text, request: Request) -> dict[str, Any]:
+        def work() -> dict[str, Any]:
+            key, run = explorer.trace(body.model, body.text, body.more, body.changes)
+            return {"id": key, **run.to_dict(), "model": body.model}
+
+        return await explorer.worker.run(request, work)
+
+    return api
+
+
+def waking(now: Waking) -> dict[str, Any]:
+    error = None if now.error is None else explain(now.error)[1]
+    return {
+        "name": now.name, "phase": now.phase, "file": now.file, "done": now.done, "total": now.total, "error": error
+    }  # fmt: skip
+
+
+def own_pages_only(hosts: re.Pattern[str]) -> Callable[[Request, Any], Awaitable[Response]]:
+    """Refuse what a page from elsewhere sends through the user's browser, by address or by trickery with names."""
+
+    async def guard(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
+        origin = request.headers.get("origin")
+        if not hosts.fullmatch(request.headers.get("host", "")) or (
+            origin and not hosts.fullmatch(origin.partition("://")[2])
+        ):
+            return JSONResponse(
+                {"error": message("elsewhere", "This explorer answers only the page it served itself.")}, 403
+            )
+        response = await answer(request)
+        response.headers["Cache-Control"] = "no-cache"  # file names are fixed: ask each time whether they changed
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Referrer-Policy"] = "no-referrer"
+        response.headers["Content-Security-Policy"] = (
+            "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
+        )
+        return response
+
+    return guard
+
+
+def refuse(request: Request, error: Exception) -> Response:
+    status, said = explain(error)
+    return JSONResponse({"error": said}, status)
+
+
+def explain(error: Exception) -> tuple[int, dict[str, Any]]:
+    """A mistake as the page shows it: what was wrong, and what to do."""
+    if isinstance(error, TooLong):
+        return 422, message("too_long", str(error), error.values)
+    for kind, status, code in (
+        (NotAwake, 409, "asleep"),
+        (Forgotten, 404, "forgotten"),
+        (CutawayError, 422, "mistake"),
+    ):
+        if isinstance(error, kind):
+            return status, message(code, str(error))
+    if isinstance(error, RequestValidationError):
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"][1:])
+        return 422, message("mistake", f"{where}: {first['msg']}.")
+    if isinstance(error, HTTPException):
+        return error.status_code, message("missing", f"There is nothing at this address: {error.detail}.")
+    if isinstance(error, Outdated):
+        return 499, message("outdated", "A newer question took the place of this one.")
+    if isinstance(error, MemoryError):
+        return 507, message("memory", "There is not enough memory for this. Choose a smaller model or a shorter text.")
+    return 500, message("bug", f"This is a bug in Cutaway: {type(error).__name__}: {error}. Please report it.")
+
+
+def message(code: str, said: str, values: dict[str, Any] | None = None) -> dict[str, Any]:
+    what, _, remedy = said.partition(". ")
+    return {"code": code, "what": what if what.endswith(".") else f"{what}.", "remedy": remedy, "values": values or {}}

@@ -1,0 +1,153 @@
+"""Which models the explorer can show: those on this machine, those the hub offers, and the few that are awake."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cutaway.checkpoint import hub
+from cutaway.checkpoint.locate import SHIPPED, is_packed, locate
+from cutaway.checkpoint.store import PINNED
+from cutaway.config import SIZES, Config
+from cutaway.errors import CutawayError
+from cutaway.inspect.parameters import parameters
+
+if TYPE_CHECKING:
+    from cutaway.language_model import LanguageModel
+
+AWAKE = 2
+"""So many models stay in memory; waking another puts the one used longest ago to sleep."""
+
+
+class NotAwake(CutawayError):
+    """The model must be woken (POST /api/models) before it is asked."""
+
+
+@dataclass
+class Waking:
+    """How far a model is: being fetched, being read from disk, awake, or failed."""
+
+    name: str
+    phase: str = "fetching"
+    file: str = ""
+    done: int = 0
+    total: int = 0
+    error: Exception | None = None
+
+
+class Models:
+    """The models by name. Waking one takes a thread of its own, so that the page goes on meanwhile."""
+
+    def __init__(
+        self,
+        folders: Sequence[str] = (),
+        device: str | None = None,
+        dtype: str | None = None,
+        prepare: Callable[[LanguageModel], None] = lambda lm: None,
+    ):
+        self.folders, self.device, self.dtype, self.prepare = list(folders), device, dtype, prepare
+        self.awake: OrderedDict[str, LanguageModel] = OrderedDict()
+        self.waking: dict[str, Waking] = {}
+        self.lock = threading.Lock()
+
+    def add(self, lm: LanguageModel) -> None:
+        """Put a model that is in memory already among those awake, under its own name."""
+        self.prepare(lm)
+        with self.lock:
+            self.awake[lm.name] = lm
+            self.awake.move_to_end(lm.name)
+            while len(self.awake) > AWAKE:
+                self.awake.popitem(last=False)
+
+    def get(self, name: str) -> LanguageModel:
+        with self.lock:
+            if name not in self.awake:
+                raise NotAwake(f"The model {name} is not awake. Choose it in the model menu.")
+            self.awake.move_to_end(name)
+            return self.awake[name]
+
+    def wake(self, name: str) -> Waking:
+        """Begin to fetch and read a model, unless that is under way or done; how far it is."""
+        with self.lock:
+            if name in self.awake:
+                return Waking(name, "awake")
+            now = self.waking.get(name)
+            if now is None or now.phase == "failed":
+                now = self.waking[name] = Waking(name)
+                threading.Thread(target=self._wake, args=(now,), daemon=True).start()
+            return now
+
+    def progress(self, name: str) -> Waking:
+        """How far a model is; one that nobody asked for is asleep."""
+        with self.lock:
+            if name in self.awake:
+                return Waking(name, "awake")
+            return self.waking.get(name) or Waking(name, "asleep")
+
+    def _wake(self, now: Waking) -> None:
+        def report(file: str, done: int, total: int) -> None:
+            now.file, now.done, now.total = file, done, total
+
+        try:
+            locate(now.name, report)
+            now.phase = "reading"
+            from cutaway.language_model import load
+
+            self.add(load(now.name, self.device, self.dtype))
+            now.phase = "awake"
+        except Exception as error:  # said in the page, whatever it was
+            now.error, now.phase = error, "failed"
+
+    def listing(self) -> list[dict[str, Any]]:
+        """Every model that can be chosen: here (awake, shipped, given, fetched), then what the hub offers."""
+        entries: dict[str, dict[str, Any]] = {}
+        for name, lm in list(self.awake.items()):
+            entries[name] = entry(name, lm.config, "here")
+        for name in (*SHIPPED, *self.folders):
+            if name not in entries and (config := config_in(Path(locate(name)) if name in SHIPPED else Path(name))):
+                entries[name] = entry(name, config, "here")
+        short = {pin.name: name for name, pin in PINNED.items()}
+        for model in hub.local():
+            name = short.get(model.name, model.name)
+            if name not in entries and (config := config_in(model.folder)):
+                entries[name] = entry(name, config, "here", model.bytes)
+        for name, config in SIZES.items():
+            if name not in entries:
+                entries[name] = entry(name, config, "hub", 4 * parameters(config).total)
+        return [{**one, "awake": one["name"] in self.awake} for one in entries.values()]
+
+
+def config_in(folder: Path) -> Config | None:
+    """The shape of the language model in a folder or packed file; None where there is none that could be shown."""
+    from cutaway import checkpoint
+
+    described = folder / "config.json"
+    if not is_packed(folder) and (not described.is_file() or "SequenceClassification" in described.read_text()):
+        return None
+    try:
+        return checkpoint.read_config(folder)
+    except CutawayError:
+        return None
+
+
+def entry(name: str, config: Config, where: str, size: int | None = None) -> dict[str, Any]:
+    """A model as the menu shows it."""
+    return {"name": name, "where": where, "bytes": size, **shape(config)}
+
+
+def shape(config: Config) -> dict[str, Any]:
+    """The numbers of a model's shape that the pages draw by."""
+    return {
+        "layers": config.layers,
+        "heads": config.heads,
+        "width": config.width,
+        "head_width": config.head_width,
+        "mlp_width": config.mlp_width,
+        "context": config.context,
+        "vocabulary": config.vocabulary,
+        "parameters": parameters(config).total,
+    }

@@ -1,0 +1,78 @@
+"""Start the explorer: a free port on this machine only, the page in the browser, until Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable
+from urllib.parse import urlencode
+
+from cutaway.errors import CutawayError
+from cutaway.serve.explorer import Explorer
+
+HOST = "127.0.0.1"
+
+
+def bind(port: int = 0) -> socket.socket:
+    """A socket of this machine only, on this port or on any that is free."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+    except OverflowError:
+        listener.close()
+        raise CutawayError(f"There is no port {port}: give one up to 65535, or none for any that is free.") from None
+    except OSError as error:
+        listener.close()
+        raise CutawayError(
+            f"Port {port} cannot be used: {error.strerror}. Give another with --port, or none for any that is free."
+        ) from None
+    listener.listen(128)
+    return listener
+
+
+def address(listener: socket.socket, model: str = "builtin", text: str = "") -> str:
+    """Where the page is, with the model and the text to begin with."""
+    asked = {key: value for key, value, usual in (("model", model, "builtin"), ("text", text, "")) if value != usual}
+    return f"http://{HOST}:{listener.getsockname()[1]}/" + (f"#/predict?{urlencode(asked)}" if asked else "")
+
+
+def has_screen() -> bool:
+    """Whether a browser could open here: a desktop, and not the far end of an ssh session."""
+    if sys.platform in ("win32", "darwin"):
+        return not os.environ.get("SSH_CONNECTION")
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def open_browser(where: str) -> None:
+    threading.Thread(target=webbrowser.open, args=(where,), daemon=True).start()
+
+
+def run(explorer: Explorer, listener: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve until the process is told to stop; `ready` is called once the page can be asked for."""
+    import uvicorn
+
+    from cutaway.serve.app import create_app
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if self.started:
+                ready()
+
+    Server(uvicorn.Config(create_app(explorer), log_level="warning", timeout_graceful_shutdown=1)).run([listener])
+
+
+def require() -> None:
+    """Say what to install where the parts of the server are missing."""
+    try:
+        import fastapi  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError:
+        raise CutawayError(
+            "The explorer in the browser needs FastAPI and uvicorn: pip install 'cutaway[serve]'. "
+            "Without them there is the one in the terminal: cutaway explore --terminal"
+        ) from None

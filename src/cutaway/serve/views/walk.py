@@ -1,0 +1,47 @@
+"""Walk: what the picture of a step shows, and how any one number in it was made."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+
+from cutaway.serve.explorer import Explorer
+
+
+def router(explorer: Explorer) -> APIRouter:
+    api = APIRouter()
+
+    @api.get("/traces/{key}/walk/{step}")
+    async def view(
+        key: str,
+        step: str,
+        request: Request,
+        layer: int = 0,
+        head: int = 0,
+        position: int = -1,
+        limit: Annotated[int, Query(ge=1, le=128)] = 32,
+    ) -> dict[str, Any]:
+        from cutaway.inspect.walk import walk
+
+        return await explorer.worker.run(
+            request, lambda: walk(explorer.run(key), step, layer, head, position, limit).to_dict()
+        )
+
+    @api.get("/traces/{key}/explain")
+    async def cell(
+        key: str,
+        request: Request,
+        name: str,
+        position: int,
+        column: int,
+        head: int | None = None,
+        terms: Annotated[int, Query(ge=0, le=64)] = 8,
+    ) -> dict[str, Any]:
+        from cutaway.inspect.arithmetic import explain
+
+        return await explorer.worker.run(
+            request, lambda: explain(explorer.run(key), name, position, column, head, terms).to_dict()
+        )
+
+    return api

@@ -1,0 +1,64 @@
+"""Weights: every matrix of a model with its shape and count, its picture, and how its numbers are spread."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+
+from cutaway.inspect.numbers import rounded
+from cutaway.serve.explorer import Explorer
+
+Model = Annotated[str, Query(max_length=1_000)]
+Name = Annotated[str, Query(max_length=200)]
+
+
+def router(explorer: Explorer) -> APIRouter:
+    api = APIRouter()
+
+    @api.get("/weights")
+    def table(model: Model) -> dict[str, Any]:
+        from cutaway.inspect.parameters import parameters
+
+        return {"model": model, **parameters(explorer.models.get(model).config).to_json()}
+
+    @api.get("/weights/matrix")
+    async def matrix(
+        model: Model,
+        name: Name,
+        request: Request,
+        size: Annotated[int, Query(ge=1, le=128)] = 64,
+        bins: Annotated[int, Query(ge=1, le=200)] = 61,
+    ) -> dict[str, Any]:
+        from cutaway.inspect.distribution import distribution
+        from cutaway.inspect.picture import picture
+
+        def work() -> dict[str, Any]:
+            lm = explorer.models.get(model)
+            spread = distribution(lm, name, bins).to_dict()
+            return {"model": model, "picture": picture(lm, name, size).to_dict(), "distribution": spread}
+
+        return await explorer.worker.run(request, work)
+
+    @api.get("/weights/pictures")
+    async def pictures(
+        model: Model,
+        name: Annotated[list[str], Query(min_length=1, max_length=24)],
+        request: Request,
+        size: Annotated[int, Query(ge=1, le=32)] = 16,
+    ) -> dict[str, Any]:
+        """Small pictures of several matrices: the means, and the largest weight of each."""
+        from cutaway.inspect.picture import picture
+
+        def work() -> dict[str, Any]:
+            lm = explorer.models.get(model)
+            found = {}
+            for one in name:
+                explorer.worker.check()
+                seen = picture(lm, one, size)
+                found[one] = {"mean": rounded(seen.mean), "std": rounded(seen.total["std"])}
+            return {"model": model, "pictures": found}
+
+        return await explorer.worker.run(request, work)
+
+    return api

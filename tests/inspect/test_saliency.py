@@ -1,0 +1,120 @@
+"""Saliency: shares of one, nothing from the future, and the numbers captum gives."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from cutaway.errors import CutawayError
+from cutaway.inspect.change import AblateHead
+from cutaway.inspect.run import run, written
+from cutaway.inspect.saliency import saliency
+
+
+@pytest.mark.parametrize("method", ["gradient", "integrated"])
+def test_shares_sum_to_one_and_none_comes_from_the_target_on(seen, method):
+    found = saliency(seen, targets=[1, 5, len(seen)], method=method, steps=4)
+    np.testing.assert_allclose(found.share.sum(axis=1), 1, rtol=1e-5)
+    assert (found.share >= 0).all()
+    for row, target in zip(found.share, found.targets, strict=True):
+        assert np.abs(row[target.position :]).max(initial=0) == 0
+        assert (row[: target.position] > 0).all()
+    assert found.share[0, 0] == 1
+
+
+def test_the_gradient_is_the_logits_own(tiny_lm, seen):
+    """Moving along the gradient moves the logit by its length: a difference quotient knows nothing of autograd."""
+    from cutaway.inspect.saliency import gradient_x_input, logit_of
+
+    found = saliency(seen, targets=[6])
+    parts = gradient_x_input(seen, found.targets)[0].double()
+    embeddings = seen["token_embedding"].clone()
+    logit = logit_of(seen, found.targets[0])
+    step = 1e-2
+    with torch.no_grad():
+        for token in (0, 3, 5):
+            more, less = embeddings.clone(), embeddings.clone()
+            more[token] *= 1 + step
+            less[token] *= 1 - step
+            quotient = float(logit(more[None]) - logit(less[None])) / (2 * step)
+            assert float(parts[token].sum()) == pytest.approx(quotient, rel=0.02, abs=2e-3)
+
+
+def test_both_methods_equal_captum(tiny_lm, seen):
+    captum = pytest.importorskip("captum.attr", reason="captum is not installed")
+    model, ids = tiny_lm.model, torch.tensor([seen.ids])
+    embeddings = model.token_embedding(ids).detach().requires_grad_()
+
+    def forward(inputs, target, position):
+        residual = inputs + model.position_embedding.weight[: ids.shape[1]]
+        for block in model.blocks:
+            residual = block(residual)
+        return model.score(model.final_norm(residual))[:, position, target]
+
+    for target in saliency(seen, targets=[4, 11, len(seen)]).targets:
+        extra = (target.token.id, target.position - 1)
+        theirs = captum.InputXGradient(forward).attribute(embeddings, additional_forward_args=extra)
+        ours = saliency(seen, [target.position])
+        norms = theirs[0].norm(dim=-1).detach()
+        np.testing.assert_allclose(ours.share[0], (norms / norms.sum()).numpy(), rtol=1e-3, atol=1e-6)
+        np.testing.assert_allclose(ours.norm[0], float(norms.sum()), rtol=1e-3)
+
+        theirs, delta = captum.IntegratedGradients(forward).attribute(
+            embeddings, additional_forward_args=extra, n_steps=16, return_convergence_delta=True
+        )
+        ours = saliency(seen, [target.position], method="integrated", steps=16)
+        norms = theirs[0].norm(dim=-1).detach()
+        np.testing.assert_allclose(ours.share[0], (norms / norms.sum()).numpy(), rtol=1e-3, atol=1e-5)
+        np.testing.assert_allclose(ours.norm[0], float(norms.sum()), rtol=1e-3)
+        assert float(ours.gap[0]) == pytest.approx(float(delta), abs=1e-3)
+
+
+def test_more_points_bring_the_integral_to_the_logits_change(seen):
+    few, many = (saliency(seen, [9], "integrated", steps).gap for steps in (2, 64))
+    assert abs(float(many[0])) < 1e-2 and abs(float(many[0])) < abs(float(few[0]))
+
+
+def test_the_targets_are_the_continuation_or_the_next_token(tiny_lm, seen):
+    assert [target.position for target in saliency(seen).targets] == [len(seen)]
+    assert saliency(seen).targets[0].token.id == tiny_lm.predict(seen.text, 1)[0].id
+    given = run(tiny_lm, "Once upon a", " time there")
+    found = saliency(given)
+    assert [target.token.id for target in found.targets] == tiny_lm.ids(" time there")
+    wrote = written(tiny_lm, "Once upon", 4)
+    assert [target.token.id for target in saliency(wrote).targets] == list(wrote.ids[wrote.prompt :])
+    for target in found.targets:
+        chance = float(tiny_lm.logits(given.ids)[target.position - 1].softmax(-1)[target.token.id])
+        assert target.probability == pytest.approx(chance, rel=1e-3)
+
+
+def test_a_changed_run_has_its_own_causes(tiny_lm, seen):
+    after = run(tiny_lm, seen.ids, changes=[AblateHead(0, 0), AblateHead(1, 1)])
+    assert not np.allclose(saliency(seen, [5]).share, saliency(after, [5]).share)
+    saliency(after, [5], "integrated", 3)
+
+
+def test_it_leaves_the_weights_without_gradients_and_works_inside_inference_mode(tiny_lm, seen):
+    with torch.inference_mode():
+        inside = saliency(run(tiny_lm, seen.ids), [3])
+    np.testing.assert_allclose(inside.share, saliency(seen, [3]).share, rtol=1e-4)
+    assert all(parameter.grad is None for parameter in tiny_lm.model.parameters())
+
+
+def test_the_json_is_json(seen):
+    told = json.loads(json.dumps(saliency(seen, [2, 3]).to_dict(), allow_nan=False))
+    assert told["gap"] is None and len(told["share"]) == 2 and told["targets"][0]["position"] == 2
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"targets": [0]}, "nothing before it"), ({"targets": [99]}, "token 99"), ({"method": "magic"}, "gradient"),
+        ({"steps": 0}, "1 or more"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_explained_is_refused(seen, how, said):
+    with pytest.raises(CutawayError, match=said):
+        saliency(seen, **how)

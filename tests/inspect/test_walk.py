@@ -1,0 +1,108 @@
+"""Every step of the walk shows the numbers of the run, and each of them can be explained."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cutaway.errors import CutawayError
+from cutaway.inspect.arithmetic import explain
+from cutaway.inspect.run import run
+from cutaway.inspect.walk import PICTURES, Part, Step, walk
+
+STEPS = Path(__file__).resolve().parents[2] / "web" / "src" / "pages" / "walk" / "steps.ts"
+
+
+def part(step: Step, role: str) -> Part:
+    return next(one for one in step.parts if one.role == role)
+
+
+@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("position", [0, 5, -1])
+def test_every_number_shown_is_the_one_that_explain_explains(seen, name, position):
+    step = walk(seen, name, layer=1, head=2, position=position)
+    at = seen.position(position)
+    keyed = ("scores", "masked", "weights")
+    for one in step.parts:
+        assert one.values.shape[0] == len(one.rows)
+        kind = one.name.rpartition(".")[2]
+        for i in {0, len(one.rows) - 1}:
+            for j in {0, one.values.shape[1] - 1}:
+                row, value = one.rows[i], float(one.values[i, j])
+                if one.axis == "weight":
+                    continue
+                if one.axis == "layer":
+                    middle = one.role == "middle"
+                    name = f"blocks.{row}.residual.middle" if middle else f"blocks.{row - 1}.residual"
+                    cell = explain(seen, "residual.0" if not middle and not row else name, at, j)
+                elif one.axis == "head":
+                    cell = explain(seen, one.name, at, j, head=row)
+                elif one.axis == "id":
+                    cell = explain(seen, one.name, at, row)
+                elif ".attention." in one.name and kind in keyed:
+                    cell = explain(seen, one.name, at, row, head=2)
+                elif ".attention." in one.name and kind in ("queries", "keys", "values", "heads"):
+                    cell = explain(seen, one.name, row, j, head=2)
+                else:
+                    cell = explain(seen, one.name, at, j)
+                assert cell.value == value
+                assert cell.total == pytest.approx(value, rel=2e-5, abs=2e-5)
+    assert step.to_dict()["step"] == step.step
+
+
+def test_the_page_walks_the_same_steps_in_the_same_order():
+    if not STEPS.is_file():
+        pytest.skip("the page's source is not here")
+    assert re.findall(r"\{ name: '(\w+)'", STEPS.read_text()) == list(PICTURES)
+
+
+def test_the_row_read_from_the_embedding_is_the_tokens_own(seen):
+    step = walk(seen, "embedding", position=4)
+    matrix = part(step, "matrix")
+    at = matrix.rows.index(seen.ids[4])
+    assert np.array_equal(matrix.values[at], part(step, "out").values[0])
+    assert [word.id for word in step.words] == list(matrix.rows)
+    assert step.shape == (seen.lm.config.vocabulary, seen.lm.config.width)
+
+
+def test_a_row_at_either_end_of_a_matrix_has_its_neighbours_on_one_side(seen):
+    assert part(walk(seen, "position", position=0), "matrix").rows == (0, 1, 2, 3, 4, 5, 6)
+
+
+def test_of_a_long_text_the_strongest_and_the_nearest_keys_are_shown(seen):
+    position = len(seen) - 4
+    step = walk(seen, "softmax", layer=0, head=1, position=position, limit=8)
+    shown = part(step, "out").rows
+    assert len(shown) == 8 and list(shown) == sorted(shown)
+    assert position in shown and position - 1 in shown
+    weights = seen["blocks.0.attention.weights"][1, position]
+    assert int(weights.argmax()) in shown
+
+
+def test_the_mix_shows_no_token_that_comes_later(seen):
+    assert part(walk(seen, "mix", position=3), "values").rows == (0, 1, 2, 3)
+
+
+def test_the_choice_is_the_prediction(seen):
+    step = walk(seen, "choice")
+    best = seen.lm.predict(list(seen.ids), k=10)
+    assert [word.id for word in step.words] == [one.id for one in best]
+    assert part(step, "out").values[:, 0] == pytest.approx([one.probability for one in best], rel=1e-5)
+
+
+def test_a_long_text_keeps_little_and_walks_as_well(tiny_lm, seen, monkeypatch):
+    monkeypatch.setattr("cutaway.inspect.run.KEEP_WHOLE", 0)
+    long = run(tiny_lm, seen.text)
+    for name in PICTURES:
+        for ours, theirs in zip(walk(long, name, 1, 1).parts, walk(seen, name, 1, 1).parts, strict=True):
+            assert ours.values == pytest.approx(theirs.values, rel=1e-5, abs=1e-5)
+
+
+def test_mistakes_are_said(seen):
+    with pytest.raises(CutawayError, match="no step"):
+        walk(seen, "softmx")
+    with pytest.raises(CutawayError, match="no layer"):
+        walk(seen, "made", layer=99)

@@ -1,0 +1,53 @@
+"""Generate's endpoints are the Python functions, and refuse what is out of bounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from cutaway.inspect.beams import tree
+from cutaway.inspect.cache import cache
+from cutaway.inspect.choices import choices
+
+TEXT = "Once upon a time there was"
+HOW = {"temperature": 1.2, "top_k": 20, "top_p": 0.9, "seed": 7}
+
+
+def test_the_cache_and_the_choices_are_of_one_text(client, trace, tiny_lm):
+    key = trace(TEXT)["id"]
+    steps = client.get(f"/api/traces/{key}/cache", params={**HOW, "max_tokens": 6}).json()
+    drawn = client.get(f"/api/traces/{key}/choices", params={**HOW, "max_tokens": 6}).json()
+    assert steps == cache(tiny_lm, TEXT, 6, **HOW).to_dict()
+    assert drawn == choices(tiny_lm, TEXT, 6, **HOW).to_dict()
+    written = [step["token"]["id"] for step in steps["steps"] if step["token"]]
+    assert [step["chosen"] for step in drawn["steps"]][: len(written)] == written
+
+
+def test_a_top_k_of_nothing_is_the_whole_vocabulary(client, trace):
+    drawn = client.get(f"/api/traces/{trace(TEXT)['id']}/choices", params={"top_k": 0, "max_tokens": 1}).json()
+    assert drawn["steps"][0]["possible"] == 320
+
+
+def test_the_tree_is_the_search(client, trace, tiny_lm):
+    asked = {"beams": 3, "max_tokens": 5, "length_penalty": 0.5}
+    answer = client.get(f"/api/traces/{trace(TEXT)['id']}/beams", params=asked).json()
+    assert answer == tree(tiny_lm, TEXT, 3, 5, length_penalty=0.5).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("view", "wrong"),
+    [
+        ("cache", {"max_tokens": 0}), ("cache", {"max_tokens": 101}), ("cache", {"temperature": 0}),
+        ("choices", {"seed": -1}), ("choices", {"top_p": 2}), ("beams", {"beams": 9}), ("beams", {"max_tokens": 41}),
+    ],
+)  # fmt: skip
+def test_what_is_out_of_bounds_is_refused(client, trace, view, wrong):
+    answer = client.get(f"/api/traces/{trace('Once')['id']}/{view}", params=wrong)
+    assert answer.status_code == 422 and next(iter(wrong)) in answer.json()["error"]["what"]
+
+
+def test_a_full_context_writes_nothing(client, trace, tiny_lm):
+    ids = (tiny_lm.ids("the little fox ") * 48)[: tiny_lm.config.context]
+    key = trace("", more=ids)["id"]
+    assert client.get(f"/api/traces/{key}/cache").json()["steps"] == []
+    assert client.get(f"/api/traces/{key}/choices").json()["steps"] == []
+    assert client.get(f"/api/traces/{key}/beams").status_code == 200

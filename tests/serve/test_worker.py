@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra `serve` is not installed")
+
+from cutaway.serve.worker import Outdated, Worker
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    """In a thread of its own: a browser that other tests have open keeps this one's event loop."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, main).result()
+
+
+class Asker:
+    """A request whose page goes away when it is told to."""
+
+    def __init__(self) -> None:
+        self.left = False
+
+    async def is_disconnected(self) -> bool:
+        return self.left
+
+
+def test_work_nobody_waits_for_stops_at_the_next_block(tiny_lm):
+    """The forward pass of a long text ends as soon as a newer question has come."""
+    worker, asker, seen, go_on = Worker(), Asker(), threading.Event(), threading.Event()
+    blocks: list[int] = []
+
+    def first(module: object, given: object) -> None:
+        blocks.append(0)
+        seen.set()
+        assert go_on.wait(30)
+
+    handles = [tiny_lm.model.blocks[0].register_forward_pre_hook(first)]
+    handles += [block.register_forward_pre_hook(worker.check) for block in tiny_lm.model.blocks]
+    handles += [
+        block.register_forward_pre_hook(lambda *_, i=i: blocks.append(i))
+        for i, block in enumerate(tiny_lm.model.blocks)
+        if i
+    ]
+
+    async def ask() -> None:
+        asked = asyncio.ensure_future(worker.run(asker, lambda: tiny_lm.logits("Once upon a time")))
+        while not seen.is_set():
+            await asyncio.sleep(0.01)
+        asker.left = True
+        with pytest.raises(Outdated):
+            await asked
+        go_on.set()
+        assert await worker.run(Asker(), lambda: "next") == "next"
+
+    try:
+        run(ask())
+        assert blocks == [0]
+    finally:
+        go_on.set()
+        worker.close()
+        for handle in handles:
+            handle.remove()
+
+
+def test_work_that_waits_in_line_for_nobody_is_never_begun():
+    worker, asker, hold = Worker(), Asker(), threading.Event()
+    done: list[str] = []
+
+    async def ask() -> None:
+        first = asyncio.ensure_future(worker.run(Asker(), lambda: hold.wait(30)))
+        second = asyncio.ensure_future(worker.run(asker, lambda: done.append("second")))
+        await asyncio.sleep(0.05)
+        asker.left = True
+        with pytest.raises(Outdated):
+            await second
+        hold.set()
+        await first
+        await worker.run(Asker(), lambda: done.append("third"))
+
+    run(ask())
+    worker.close()
+    assert done == ["third"]
+
+
+def test_a_mistake_reaches_the_one_who_asked():
+    worker = Worker()
+
+    def work() -> None:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        run(worker.run(Asker(), work))
+    worker.close()

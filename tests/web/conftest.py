@@ -1,0 +1,154 @@
+"""The explorer in a real Chromium, fed by the built-in model; skipped, with the reason, where there is none."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+WEB = Path(__file__).resolve().parents[2] / "web"
+FLAGS = (  # noqa: SIM905
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (pip install playwright)")
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("there is no Chromium on this machine (apt install chromium)")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def builtin() -> Any:
+    import cutaway
+
+    return cutaway.load()
+
+
+@pytest.fixture(scope="session")
+def long_lm(tiny_lm) -> Any:
+    """Random weights, but 1,024 positions."""
+    import torch
+
+    from cutaway.config import Config
+    from cutaway.language_model import LanguageModel
+    from cutaway.model import GPT
+
+    torch.manual_seed(3)
+    model = GPT(Config(vocabulary=320, context=1_024, width=32, layers=2, heads=4))
+    with torch.no_grad():
+        for block in model.blocks:
+            block.attention.queries_keys_values.weight.mul_(20)
+    return LanguageModel(model, tiny_lm.tokenizer, "long")
+
+
+class Served:
+    """A server of the explorer in this process, that can go away and come back."""
+
+    def __init__(self, *models: Any):
+        pytest.importorskip("fastapi", reason="the extra `serve` is not installed")
+        from cutaway.serve.explorer import Explorer
+        from cutaway.serve.start import bind
+
+        self.explorer = Explorer()
+        for lm in models:
+            self.explorer.models.add(lm)
+        listener = bind()
+        self.port = listener.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self.port}/"
+        self.start(listener)
+
+    def start(self, listener: socket.socket | None = None) -> None:
+        import uvicorn
+
+        from cutaway.serve.app import create_app
+        from cutaway.serve.start import bind
+
+        listener = listener or bind(self.port)
+        self.server = uvicorn.Server(
+            uvicorn.Config(create_app(self.explorer), log_level="error", lifespan="off", timeout_graceful_shutdown=1)
+        )
+        self.thread = threading.Thread(target=self.server.run, args=([listener],), daemon=True)
+        self.thread.start()
+        while not self.server.started:
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        self.server.should_exit = True
+        self.thread.join(10)
+
+
+@pytest.fixture(scope="session")
+def served(builtin, long_lm) -> Iterator[Served]:
+    served = Served(builtin, long_lm)
+    yield served
+    served.stop()
+
+
+@pytest.fixture
+def show(browser, served) -> Iterator[Callable[..., Any]]:
+    """A function: an address inside the explorer -> the page, when its picture is there. No page may complain."""
+    complaints: list[str] = []
+    contexts = []
+
+    def show(
+        place: str = "",
+        width: int = 1280,
+        height: int = 900,
+        language: str = "en",
+        dark: bool = False,
+        wait: bool = True,
+    ) -> Any:
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, locale=language, color_scheme="dark" if dark else "light",
+            reduced_motion="reduce", bypass_csp=True, accept_downloads=True,
+        )  # fmt: skip
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(served.address + place)
+        if wait:
+            settled(page)
+        return page
+
+    yield show
+    for context in contexts:
+        context.close()
+    assert not complaints
+
+
+def settled(page: Any) -> None:
+    """Wait until nothing on the page is still being asked for."""
+    page.wait_for_selector("#page-title")
+    page.wait_for_timeout(200)
+    page.wait_for_selector(".picture[aria-busy=false]")
+    page.wait_for_timeout(120)
+    page.wait_for_selector(".picture[aria-busy=false]")
+
+
+@pytest.fixture
+def settle() -> Callable[[Any], None]:
+    return settled
+
+
+@pytest.fixture
+def axe() -> str:
+    """The source of axe, which knows what screen readers stumble over."""
+    path = WEB / "node_modules" / "axe-core" / "axe.min.js"
+    if not path.is_file():
+        pytest.skip("axe-core is not installed (cd web && npm ci)")
+    return path.read_text()

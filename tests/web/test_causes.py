@@ -1,0 +1,44 @@
+"""Causes: the shares on the page are saliency's and sum to 100 %."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+
+from cutaway.inspect.run import run
+from cutaway.inspect.saliency import saliency
+
+TEXT = "Once upon a time, there was a little girl named Lily. She"
+
+
+def shares(page, method: str) -> list[float]:
+    return [float(one.get_attribute("value")) for one in page.query_selector_all(f"ul[data-method={method}] data")]
+
+
+def test_both_methods_side_by_side(show, builtin):
+    page = show(f"#/causes?text={quote(TEXT)}&position=8&method=both")
+    page.wait_for_selector("ul[data-method=integrated] data")
+    page.wait_for_selector("ul[data-method=gradient] data")
+    whole = run(builtin, TEXT)
+    for method in ("gradient", "integrated"):
+        found = saliency(whole, [9], method)
+        assert shares(page, method) == pytest.approx(found.share[0][:9].tolist(), rel=1e-3, abs=1e-6)
+        assert sum(shares(page, method)) == pytest.approx(1, abs=1e-4)
+
+
+def test_a_continuation_is_written_or_given_and_explained(show, settle, builtin):
+    page = show(f"#/causes?text={quote(TEXT)}")
+    count = len(builtin.ids(TEXT))
+    page.get_by_role("button", name="Let the model write").click()
+    page.wait_for_selector(f"ul[data-method=gradient] .target[data-at='{count}'].output:not(.guess)")
+    written = builtin.generate(TEXT, max_tokens=10, top_k=1).ids
+    assert f"more={'.'.join(map(str, written))}" in page.url
+    page.get_by_role("button", name="Remove").click()
+    settle(page)
+    page.locator(".continue input").fill(" found a key")
+    page.get_by_role("button", name="Add").click()
+    page.wait_for_selector(f"ul[data-method=gradient] .target[data-at='{count}'].output:not(.guess)")
+    settle(page)
+    found = saliency(run(builtin, TEXT, " found a key"))
+    assert shares(page, "gradient") == pytest.approx(found.share[0][:count].tolist(), rel=1e-3, abs=1e-6)

@@ -1,0 +1,67 @@
+"""Tasks: the answer, its classes and where the model looked are those of Python."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from cutaway.checkpoint.locate import DATA
+
+there = pytest.mark.skipif(
+    not all((DATA / name / "task.json").is_file() for name in ("translator", "classifier")),
+    reason="the models for tasks do not ship here",
+)
+TEXT = "I am happy."
+
+
+def numbers(page, selector: str) -> list[float]:
+    return [float(one.get_attribute("value")) for one in page.query_selector_all(f"{selector} data")]
+
+
+@there
+def test_a_translation_and_its_attention_are_those_of_python(show, settle, tmp_path):
+    from cutaway.inspect.between import between
+    from cutaway.inspect.run import run
+    from cutaway.language_model import load
+    from cutaway.tasks import load_task
+    from cutaway.tasks.answer import translate
+
+    page = show(f"#/tasks?text={quote(TEXT)}&in=2&only=2&token=1", wait=False)
+    page.wait_for_selector("[data-weight=rest]")
+    settle(page)
+    lm, task = load("translator"), load_task(DATA / "translator")
+    wanted = next(translate(lm, task, [TEXT]))
+    assert page.locator("[data-answer]").inner_text() == wanted.text
+    source = lm.ids(TEXT)
+    prompt = task.within(lm.config.context).prompt({"source": TEXT}, lm.tokenizer)
+    menu = page.locator("details", has_text="Save").first
+    menu.locator("summary").click()
+    with page.expect_download() as download:
+        menu.get_by_role("button", name="JSON").click()
+    saved = json.loads(Path(download.value.path()).read_text())
+    ids = [one["id"] for one in saved["tokens"]]
+    assert ids[: len(prompt)] == prompt and saved["text"] == TEXT
+    row = between(run(lm, ids), [len(prompt)], range(len(source)), 2, 1)
+    best = sorted(row.weights[0].tolist(), reverse=True)[:8]
+    assert numbers(page, "[data-weight]") == pytest.approx([*best, row.rest[0]], rel=1e-3, abs=1e-5)
+
+
+@there
+def test_a_judgement_shows_its_classes(show, settle):
+    from cutaway.tasks.answer import classify, load_classifier
+
+    page = show(f"#/tasks?text={quote('a warm and funny film')}&with=classifier", wait=False)
+    page.wait_for_selector("[data-class]")
+    settle(page)
+    wanted = next(classify(load_classifier("classifier"), ["a warm and funny film"]))
+    shown = [one.get_attribute("data-class") for one in page.query_selector_all("[data-class]")]
+    assert shown == list(wanted.probabilities)
+    assert numbers(page, "[data-class]") == pytest.approx(list(wanted.probabilities.values()), rel=1e-4)
+
+
+def test_a_model_that_is_not_there_is_said(show):
+    page = show("#/tasks?text=hello&with=nobody")
+    assert page.get_by_text("The model “nobody” is not on this machine.").is_visible()

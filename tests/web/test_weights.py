@@ -1,0 +1,43 @@
+"""Weights: counts, pictures and spread on the page are those of Python."""
+
+from __future__ import annotations
+
+import pytest
+
+from cutaway.inspect.distribution import distribution
+from cutaway.inspect.parameters import parameters
+from cutaway.inspect.picture import picture
+
+
+def values(page, selector: str) -> list[float]:
+    return [float(one.get_attribute("value")) for one in page.query_selector_all(f"{selector} data")]
+
+
+def test_the_table_the_parts_and_the_matrix_chosen_are_those_of_python(show, settle, builtin):
+    page = show("#/weights?layer=2&matrix=blocks.2.mlp.widen.weight")
+    whole = parameters(builtin.config)
+    wanted = [one for one in whole.matrices if one.block in (None, 2)]
+    rows = page.query_selector_all("[data-matrix]")
+    assert [row.get_attribute("data-matrix") for row in rows] == [one.name for one in wanted]
+    assert values(page, "[data-count]") == [one.count for one in wanted]
+    assert values(page, "[data-part]") == list(whole.parts().values())
+    seen = picture(builtin, "blocks.2.mlp.widen.weight")
+    shown = [values(page, f"[data-total={one}]")[0] for one in ("mean", "std", "min", "max")]
+    assert shown == pytest.approx([seen.total[one] for one in ("mean", "std", "min", "max")], rel=1e-4)
+    bins = [int(one.get_attribute("data-bin")) for one in page.query_selector_all("[data-bin]")]
+    assert bins == distribution(builtin, "blocks.2.mlp.widen.weight").counts.tolist()
+
+
+def test_the_table_is_sorted_filtered_and_walked_by_keys_and_stands_in_the_address(show, settle, builtin):
+    page = show("#/weights?blocks=all&kind=mlp&order=count")
+    shown = values(page, "[data-count]")
+    wanted = sorted((one.count for one in parameters(builtin.config).matrices if ".mlp." in one.name), reverse=True)
+    assert shown == wanted
+    page.locator("[data-matrix] button").first.click()
+    page.keyboard.press("ArrowDown")
+    settle(page)
+    second = page.locator("[data-matrix]").nth(1).get_attribute("data-matrix")
+    assert f"matrix={second}" in page.url
+    page.get_by_role("searchbox").fill("no such matrix")
+    settle(page)
+    assert page.get_by_text("No matrix is called that").is_visible()

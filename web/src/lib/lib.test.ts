@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest';
+import { decode, table } from './binary';
+import * as branches from './branches';
+import { css, scale, shareStep, signedStep } from './colour';
+import { bring, foldTable, foldVector } from './fold';
+import { bytes, count, number, percent, short } from './format';
+import { visible } from './token';
+import { read, write, type Place } from './url';
+
+const USUAL: Place = { page: 'predict', model: 'builtin', text: 'usual', more: [], position: null, layer: 0, head: 0, step: 0, settings: {} };
+
+test('an address gives back the state it was made from', () => {
+  const place: Place = { page: 'attention', model: '/a b/&c', text: 'Two\nlines #?&=% 你好 «»', more: [3, 50256], position: 0, layer: 11, head: 2, step: 4, settings: { stage: 'masked', 'tree': '1(2,3)' } };
+  expect(read(write(place), USUAL)).toMatchObject(place);
+});
+
+test('an address that says nothing, or nonsense, is the usual state', () => {
+  for (const hash of ['', '#', '#/']) expect(read(hash, USUAL)).toMatchObject(USUAL);
+  expect(read('#/layers?layer=x&more=1.b&position=-3', USUAL)).toMatchObject({ page: 'layers', layer: 0, more: [], position: null });
+  expect(read('#/predict?text=', USUAL).text).toBe('');
+});
+
+test('branches grow, are cut, and are read back', () => {
+  let tree = branches.grow([], [12, 34]);
+  tree = branches.grow(tree, [12, 56, 7]);
+  tree = branches.grow(tree, [78]);
+  expect(branches.write(tree)).toBe('12(34,56(7)),78');
+  expect(branches.read(branches.write(tree))).toEqual(tree);
+  expect(branches.write(branches.cut(tree, [12, 56]))).toBe('12(34),78');
+  expect(branches.grow(tree, [12, 34])).toEqual(tree);
+  for (const nonsense of ['(', ')', '1(', 'x', '1))', '(1)']) expect(branches.read(nonsense)).toEqual([]);
+});
+
+test('numbers keep three digits and a true minus', () => {
+  expect([0, 1, -1.5, 12.345, 0.012345, 1234.5, 0.00001234, -Infinity, NaN].map((v) => number(v))).toEqual(['0', '1.00', '−1.50', '12.3', '0.0123', '1235', '1.23e−5', '−∞', '–']);
+  expect([0, 0.00001, 0.0052, 0.484, 0.99999, 1].map(percent)).toEqual(['0%', '<0.01%', '0.52%', '48.4%', '>99.9%', '100%']);
+  expect(count(50257)).toBe('50\u202f257');
+  expect([124439808, 3554304, 812000, 12].map(short)).toEqual(['124M', '3.6M', '812k', '12']);
+  expect(bytes(497759232)).toBe('498\u00a0MB');
+});
+
+test('tokens show their spaces, line ends and bytes', () => {
+  expect(visible({ id: 1, text: ' the', bytes: '' })).toBe('·the');
+  expect(visible({ id: 1, text: '\n\n', bytes: '' })).toBe('⏎⏎');
+  expect(visible({ id: 1, text: null, bytes: 'e2 80' })).toBe('‹e2 80›');
+  expect(visible({ id: 1, text: '\u200b', bytes: '' })).toBe('‹U+200B›');
+});
+
+test('float16 is decoded as it is meant', () => {
+  const bits = new Uint16Array([0x3c00, 0xc000, 0x0001, 0x7c00, 0xfc00, 0x3555, 0]);
+  const values = decode(bits.buffer, 'float16');
+  expect(Array.from(values.slice(0, 5))).toEqual([1, -2, 2 ** -24, Infinity, -Infinity]);
+  expect(values[5]).toBeCloseTo(1 / 3, 3);
+  expect(() => table(new Float32Array(3).buffer, 'float32', '2,2')).toThrow('incomplete');
+});
+
+test('what stands out survives folding', () => {
+  const vector = new Float32Array(768);
+  vector[500] = -9;
+  expect(Math.min(...foldVector(vector, 100))).toBe(-9);
+  const big = new Float32Array(100 * 100);
+  big[57 * 100 + 3] = 0.7;
+  const folded = foldTable(big, 100, 100, { row: 0, column: 0, size: 100 }, 20);
+  expect(folded.values[11 * 20 + 0]).toBeCloseTo(0.7);
+  expect(foldTable(big, 100, 100, { row: 57, column: 0, size: 8 }, 20).values[3]).toBeCloseTo(0.7);
+  expect(bring({ row: 0, column: 0, size: 8 }, 20, 3, 100, 100)).toEqual({ row: 13, column: 0, size: 8 });
+});
+
+test('scales begin and end at their stops', () => {
+  const two = scale(['#000000', '#ffffff']);
+  expect([css(two[0]!), css(two[255]!)]).toEqual(['#000000', '#ffffff']);
+  expect([shareStep(0), shareStep(1), shareStep(NaN), signedStep(-5, 5), signedStep(0, 5), signedStep(5, 5)]).toEqual([0, 255, 0, 0, 128, 255]);
+});

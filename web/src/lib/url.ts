@@ -1,0 +1,59 @@
+/** The state of the explorer as an address, and back: a link restores the exact view. */
+
+export interface Place {
+  page: string;
+  model: string;
+  text: string;
+  /** Ids of the tokens picked after the text. */
+  more: number[];
+  /** null: the last token. */
+  position: number | null;
+  layer: number;
+  head: number;
+  step: number;
+  /** The step of the guided tour being shown; none without. */
+  tour?: string;
+  /** What only this page knows. */
+  settings: Record<string, string>;
+}
+
+const OWN = new Set(['model', 'text', 'more', 'position', 'layer', 'head', 'step', 'tour', 'lang', 'theme']);
+
+export function write(place: Place): string {
+  const query = new URLSearchParams();
+  if (place.model !== 'builtin') query.set('model', place.model);
+  query.set('text', place.text);
+  if (place.more.length) query.set('more', place.more.join('.'));
+  if (place.position !== null) query.set('position', String(place.position));
+  for (const name of ['layer', 'head', 'step'] as const) if (place[name]) query.set(name, String(place[name]));
+  if (place.tour) query.set('tour', place.tour);
+  for (const [name, value] of Object.entries(place.settings).sort(([a], [b]) => (a < b ? -1 : 1))) query.set(name, value);
+  return `#/${place.page}?${query}`;
+}
+
+/** What an address says; a thing it does not mention, or says wrongly, is as in `usual`. */
+export function read(hash: string, usual: Place): Place & { lang?: string; theme?: string } {
+  const [, page = '', rest = ''] = /^#?\/?([\w-]*)\??(.*)$/s.exec(hash) ?? [];
+  const query = new URLSearchParams(rest);
+  const settings: Record<string, string> = {};
+  for (const [name, value] of query) if (!OWN.has(name)) settings[name] = value;
+  const whole = (name: string): number | null => {
+    const value = query.get(name);
+    return value !== null && /^\d{1,9}$/.test(value) ? Number(value) : null;
+  };
+  const ids = query.get('more') ?? '';
+  return {
+    page: page || usual.page,
+    model: query.get('model') ?? usual.model,
+    text: query.get('text') ?? usual.text,
+    more: /^\d{1,9}(\.\d{1,9})*$/.test(ids) ? ids.split('.').map(Number) : [],
+    position: whole('position'),
+    layer: whole('layer') ?? 0,
+    head: whole('head') ?? 0,
+    step: whole('step') ?? 0,
+    tour: query.get('tour') ?? '',
+    settings,
+    lang: query.get('lang') ?? undefined,
+    theme: query.get('theme') ?? undefined,
+  };
+}

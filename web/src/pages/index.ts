@@ -1,0 +1,16 @@
+/** The pages there are: each folder's page.ts says its place in the list; its picture is loaded when it is opened. */
+
+import type { Component } from 'svelte';
+
+export interface Page {
+  name: string;
+  /** Its place in the navigation: the number it has in the issue. */
+  order: number;
+  /** The inside of a 24 x 24 SVG, drawn in strokes. */
+  icon: string;
+  load: () => Promise<{ default: Component }>;
+}
+
+const files = import.meta.glob<Page>('./*/page.ts', { eager: true, import: 'default' });
+
+export const pages: Page[] = Object.values(files).sort((a, b) => a.order - b.order);

@@ -1,0 +1,8 @@
+import type { Page } from '..';
+
+export default {
+  name: 'layers',
+  order: 4,
+  icon: '<path d="m12 3 9 5-9 5-9-5 9-5Z"/><path d="m3 13 9 5 9-5"/>',
+  load: () => import('./Layers.svelte'),
+} satisfies Page;

@@ -1,0 +1,25 @@
+import { svelte } from '@sveltejs/vite-plugin-svelte';
+import { defineConfig } from 'vitest/config';
+import { sealed } from './scripts/digest.mjs';
+
+// The built files are committed and ship in the Python package, so their names are fixed and nothing in them depends on
+// the day or the machine: `npm run verify` builds again and compares; digest.json lets a machine without Node check too.
+export default defineConfig({
+  plugins: [svelte(), sealed()],
+  base: './',
+  build: {
+    outDir: '../src/cutaway/serve/static',
+    emptyOutDir: true,
+    target: 'es2022',
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+    rollupOptions: {
+      output: {
+        entryFileNames: 'assets/[name].js',
+        chunkFileNames: 'assets/[name].js',
+        assetFileNames: 'assets/[name][extname]',
+      },
+    },
+  },
+  test: { include: ['src/**/*.test.ts'], environment: 'node' },
+});
