@@ -18,6 +18,8 @@ if SANITIZE:
 class BuildKernels(build_ext):
     """The kernels are wanted, not needed."""
 
+    said = False
+
     def run(self) -> None:
         try:
             super().run()
@@ -31,6 +33,9 @@ class BuildKernels(build_ext):
             self.say(error)
 
     def say(self, error: Exception) -> None:
+        if self.said:
+            return
+        self.said = True
         print(
             f"cutaway: the native engine was not built ({error}). Everything works without it, more slowly. "
             "With a C++ compiler (g++ 11 or newer, or clang++), install again to have it.",
@@ -45,6 +50,7 @@ kernels = Extension(
     extra_compile_args=FLAGS,
     extra_link_args=["-pthread", *([f"-fsanitize={SANITIZE}"] if SANITIZE else [])],
     language="c++",
+    optional=True,
 )
 setup(
     ext_modules=[] if platform.system() == "Windows" else [kernels],

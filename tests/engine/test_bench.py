@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from cutaway.config import Config
+from cutaway.engine import library
 from cutaway.engine.bench import Amount, Ours, measure, picture, random_weights, read_bandwidth
 from cutaway.engine.native import Engine
 from cutaway.engine.pack import places
+
+if library.load() is None:
+    pytest.skip("the native engine is not built here: no C++ compiler", allow_module_level=True)
 
 TINY = Config(vocabulary=90, context=40, width=16, layers=3, heads=2)
 

@@ -6,11 +6,15 @@ import pytest
 import torch
 
 import cutaway
+from cutaway.engine import library
 from cutaway.engine.choice import choose
 from cutaway.engine.native import Engine
 from cutaway.engine.pack import pack
 from cutaway.errors import CutawayError
 from cutaway.language_model import LanguageModel
+
+if library.load() is None:
+    pytest.skip("the native engine is not built here: no C++ compiler", allow_module_level=True)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +91,9 @@ def test_what_cannot_be_had_together_is_refused(arguments, says):
         choose(*arguments)
 
 
-def test_torch_keeps_what_it_does_better():
+def test_left_to_itself_a_checkpoint_is_run_by_torch():
+    assert choose("auto", None, "cpu", True) is None
     assert choose("auto", None, "cuda", True) is None
     assert choose("auto", None, "cpu", False) is None
     assert choose("torch", None, "cpu", True) is None
+    assert not isinstance(cutaway.load().machine, Engine)

@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 
 import cutaway
-from cutaway.engine import stored
+from cutaway.engine import library, stored
 from cutaway.engine.native import Engine
 from cutaway.engine.pack import pack
 from cutaway.errors import CutawayError
+from cutaway.tasks import Language, Translation, load_task
+
+if library.load() is None:
+    pytest.skip("the native engine is not built here: no C++ compiler", allow_module_level=True)
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +79,28 @@ def test_the_weights_are_mapped_and_not_copied(file):
 def pack_bytes(file):
     _, first = stored.read_header(file)
     return file.stat().st_size - first
+
+
+def test_the_task_goes_with_the_weights(tiny_lm, tmp_path):
+    task = Translation(separator="<|to-french|>")
+    stored.write(pack(tiny_lm.model, "int8"), tiny_lm.tokenizer, tmp_path / "t.cutaway", task=task.settings())
+    assert load_task(tmp_path / "t.cutaway") == task
+
+
+def test_a_file_without_a_task_holds_a_language_model(file):
+    assert load_task(file) == Language()
+
+
+def test_the_explorer_knows_a_packed_model(file, tiny_lm):
+    from cutaway.serve.models import config_in
+
+    assert config_in(file) == tiny_lm.config
+
+
+def test_torch_runs_a_file_where_a_number_type_is_wanted(file):
+    lm = cutaway.load(file, dtype="bfloat16")
+    assert lm.machine is lm.model
+    with pytest.raises(CutawayError, match="holds int8 weights"):
+        cutaway.load(file, weights="int4")
+    with pytest.raises(CutawayError, match="no weights 'int5'"):
+        cutaway.load(file, weights="int5")
