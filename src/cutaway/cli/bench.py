@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,9 +36,10 @@ def bench(
     """
     if size not in SIZES:
         raise CutawayError(f"There is no size {size!r}.{nearest(size, SIZES)} Known: {', '.join(SIZES)}.")
+    begun = time.perf_counter()
     from cutaway.cli import progress
     from cutaway.engine import bench as engine_bench
-    from cutaway.engine import peers
+    from cutaway.engine import first, peers
     from cutaway.engine.library import KINDS
 
     config = SIZES[size]
@@ -45,10 +47,12 @@ def bench(
         with screen.working("making models"):
             runners: list[engine_bench.Runner] = list(engine_bench.ours(config, tuple(weights or KINDS)))
             if not alone:
-                runners += peers.installed(config, Path(folder))
+                runners += peers.installed(config, Path(folder), quick)
         with progress.one(f"{len(runners)} engines in turn") as report:
             amount = engine_bench.QUICK if quick else engine_bench.FULL
-            found = engine_bench.measure(size, config, runners, amount, report)
+            found = engine_bench.measure(size, config, runners, amount, report, begun)
+        with screen.working("first tokens"):
+            found = first.measure(found, runners, Path(folder), 1 if quick else 5)
     if picture is not None:
         picture.write_text(engine_bench.picture(found), encoding="utf-8")
     if as_json:
@@ -62,9 +66,13 @@ def table(found: Report) -> None:
         f"{found.model}, {found.threads} threads, {found.kernels} kernels; memory reads {found.read_gb_s:.1f} GB/s"
     )
     screen.show()
-    screen.show(f"{'':<24}{'decode':>10}{'of limit':>10}{'prompt':>10}{'16 texts':>10}", style="dim")
+    heads = ("decode", "of limit", "prompt", "16 texts", "first", "memory")
+    screen.show(f"{'':<22}" + "".join(f"{head:>9}" for head in heads), style="dim")
     for row in found.rows:
         decode, prompt, batch = (f"{n:,.0f}" if n else "-" for n in (row.decode, row.prompt, row.batch16))
         share = f"{row.decode / row.limit:.0%}" if row.decode else "-"
-        screen.show(f"{row.engine + ' ' + row.weights:<24}{decode:>10}{share:>10}{prompt:>10}{batch:>10}")
-    screen.aside("tokens a second, medians of interleaved rounds")
+        first = f"{row.first:.2f} s" if row.first else ""
+        memory = f"{row.memory:.2f} x" if row.memory else ""
+        cells = (decode, share, prompt, batch, first, memory)
+        screen.show((f"{row.engine + ' ' + row.weights:<22}" + "".join(f"{cell:>9}" for cell in cells)).rstrip())
+    screen.aside("tokens a second, medians of interleaved rounds; first: from the command to its first token")

@@ -26,15 +26,19 @@ TEXTS = 16
 
 @dataclass(frozen=True)
 class Amount:
-    """How much is done in one round."""
+    """How much is done in one round, and how long there may be rounds."""
 
     rounds: int
     decode: int
     prompt: int
     batch: int
+    seconds: float = float("inf")
+    """No round is begun that would end later; one is always done."""
+    longest: float = 30
+    """What would take more seconds than this is measured only once, in the short round that warms up."""
 
 
-QUICK, FULL = Amount(3, 32, 512, 4), Amount(7, 128, 1_024, 16)
+QUICK, FULL = Amount(3, 32, 512, 4, seconds=40, longest=2.5), Amount(7, 128, 1_024, 16)
 
 
 class Runner(Protocol):
@@ -63,6 +67,10 @@ class Row:
     """What decoding could be if nothing but reading every weight once took time."""
     spread: dict[str, float] = field(default_factory=dict)
     """The distance of the quartiles over the median, for each measure."""
+    first: float | None = None
+    """Seconds from the command to its first token, the file in the page cache."""
+    memory: float | None = None
+    """What that command held in memory at most, over the size of the weights."""
 
 
 @dataclass(frozen=True)
@@ -85,21 +93,32 @@ def measure(
     runners: list[Runner],
     amount: Amount,
     progress: Callable[[int, int], None] | None = None,
+    begun: float | None = None,
 ) -> Report:
-    """Every runner in turn, round after round, so that a busy moment of the machine meets all of them."""
+    """Every runner in turn, round after round, so that a busy moment of the machine meets all of them.
+
+    The seconds of `amount` count from `begun` (a `time.perf_counter()`), or from now.
+    """
+    begun = time.perf_counter() if begun is None else begun
     found: list[dict[str, list[float]]] = [{name: [] for name in MEASURES} for _ in runners]
     bandwidths: list[float] = []
     length = min(amount.prompt, config.context)
     steps = min(amount.decode, config.context - 1)
     for number in range(amount.rounds + 1):  # the first warms up, and does not count
+        started = time.perf_counter()
         bandwidths.append(read_bandwidth())
         for runner, results in zip(runners, found, strict=True):
             for name, much in (("decode", steps), ("prompt", length), ("batch16", amount.batch)):
+                if number and results[name] and much * per_step(name) / results[name][0] > amount.longest:
+                    continue
                 speed = getattr(runner, name)(much if number else max(1, much // 8))
-                if speed is not None and number:
-                    results[name].append(speed)
+                if speed is not None:
+                    results[name] = [*results[name], speed] if number > 1 else [speed]
         if progress is not None:
             progress(number + 1, amount.rounds + 1)
+        now = time.perf_counter()
+        if number and now - begun + (now - started) > amount.seconds:
+            break
     bandwidth = max(bandwidths)
     weights = sum(np.prod(place.shape) for place in places(config, "float32") if place.packed)
     rows = [
@@ -116,6 +135,11 @@ def measure(
     ]
     kernels = next((runner.runs.kernels for runner in runners if isinstance(runner, Ours)), "")
     return Report(model, bandwidth, default_threads(), kernels, rows)
+
+
+def per_step(name: str) -> int:
+    """How many tokens one step of a measure is."""
+    return TEXTS if name == "batch16" else 1
 
 
 def median(values: list[float]) -> float | None:

@@ -13,25 +13,46 @@ from urllib.request import Request, urlopen
 import numpy as np
 import torch
 
+from cutaway import checkpoint
 from cutaway.config import Config
-from cutaway.engine.bench import Runner
+from cutaway.engine.bench import TEXTS, Runner
 from cutaway.engine.library import default_threads
 from cutaway.model import GPT
 from cutaway.tokenizer import Tokenizer
 
 
-def installed(config: Config, folder: Path, kinds: tuple[str, ...] = ("q8_0", "q4_0", "f16")) -> Iterator[Runner]:
-    """Every peer that is here; their files are written into `folder`."""
+def installed(config: Config, folder: Path, quick: bool = False) -> Iterator[Runner]:
+    """Every peer that is here; their files are written into `folder`. `quick` leaves out those never ahead."""
+    torch.manual_seed(0)
+    model = GPT(config).eval()
     if find_spec("xllamacpp") and find_spec("gguf") and config.vocabulary == 50_257:
         from cutaway.checkpoint import gguf
 
-        torch.manual_seed(0)
-        model, tokenizer = GPT(config).eval(), Tokenizer.load("gpt2")
-        for kind in kinds:
-            gguf.write(model, tokenizer, folder / f"{kind}.gguf", kind)
+        for kind in ("q8_0", "q4_0", "f16"):
+            gguf.write(model, Tokenizer.load("gpt2"), folder / f"{kind}.gguf", kind)
             yield LlamaCpp(folder / f"{kind}.gguf", kind, config)
     if find_spec("transformers"):
-        yield Transformers(config)
+        for dtype in ("float32", "bfloat16"):
+            yield Transformers(config, dtype)
+        if find_spec("ctranslate2") and config.vocabulary == 50_257:
+            checkpoint.write(model, Tokenizer.load("gpt2"), folder / "huggingface")
+            for kind in ("int8",) if quick else ("float32", "int8"):
+                yield CTranslate2(folder, kind, config)
+
+
+LLAMA_CPP = """
+import json, os, sys, urllib.request, xllamacpp
+parameters = xllamacpp.CommonParams()
+parameters.model.path, parameters.n_ctx, parameters.n_parallel = sys.argv[1], 1024, 1
+parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = int(sys.argv[2])
+parameters.warmup, parameters.verbosity = False, 0
+server = xllamacpp.Server(parameters)
+body = json.dumps({"prompt": "Once upon a time", "n_predict": 1, "temperature": 0}).encode()
+request = urllib.request.Request(server.listening_address + "/completion", body, {"Content-Type": "application/json"})
+print(json.load(urllib.request.urlopen(request))["content"], flush=True)
+os._exit(0)
+"""
+"""A whole command that lets llama.cpp write one token."""
 
 
 class LlamaCpp:
@@ -42,7 +63,7 @@ class LlamaCpp:
     def __init__(self, path: Path, kind: str, config: Config):
         import xllamacpp  # type: ignore[import-untyped, unused-ignore]
 
-        self.weights = kind
+        self.weights, self.path = kind, path
         self.bits = {"q8_0": 8.5, "q4_0": 4.5, "f16": 16.0, "f32": 32.0}[kind]
         parameters = xllamacpp.CommonParams()
         parameters.model.path, parameters.n_ctx = str(path), config.context
@@ -69,20 +90,21 @@ class LlamaCpp:
 
 
 class Transformers:
-    """Hugging Face's transformers in float32, greedy."""
+    """Hugging Face's transformers, greedy."""
 
-    engine, weights, bits = "transformers", "float32", 32.0
+    engine = "transformers"
 
-    def __init__(self, config: Config):
+    def __init__(self, config: Config, dtype: str):
         from transformers import GPT2Config, GPT2LMHeadModel
 
+        self.weights, self.bits = dtype, {"float32": 32.0, "bfloat16": 16.0}[dtype]
         torch.manual_seed(0)
         self.model = GPT2LMHeadModel(
             GPT2Config(
                 vocab_size=config.vocabulary, n_positions=config.context, n_embd=config.width, n_layer=config.layers,
                 n_head=config.heads, n_inner=config.mlp_width,
             )
-        ).eval()  # fmt: skip
+        ).to(getattr(torch, dtype)).eval()  # fmt: skip
         self.ids = torch.from_numpy(np.random.default_rng(0).integers(0, config.vocabulary, (1, config.context)))
 
     @torch.inference_mode()
@@ -97,7 +119,7 @@ class Transformers:
 
     @torch.inference_mode()
     def batch16(self, steps: int) -> float:
-        return self.steps(self.ids[:, :8].expand(16, -1), steps)
+        return self.steps(self.ids[:, :8].expand(TEXTS, -1), steps)
 
     def steps(self, ids: torch.Tensor, count: int) -> float:
         out = self.model(ids, use_cache=True, logits_to_keep=1)
@@ -105,3 +127,39 @@ class Transformers:
         for _ in range(count):
             out = self.model(out.logits[:, -1].argmax(-1, keepdim=True), past_key_values=out.past_key_values)
         return len(ids) * count / (time.perf_counter() - begun)
+
+
+class CTranslate2:
+    """CTranslate2, greedy."""
+
+    engine = "ctranslate2"
+
+    def __init__(self, folder: Path, kind: str, config: Config):
+        import ctranslate2  # type: ignore[import-not-found, unused-ignore]
+        from transformers.utils.logging import disable_progress_bar
+
+        disable_progress_bar()
+        self.weights, self.bits = kind, {"float32": 32.0, "int8": 8.0}[kind]
+        converter = ctranslate2.converters.TransformersConverter(str(folder / "huggingface"))
+        out = folder / f"ctranslate2-{kind}"
+        converter.convert(str(out), quantization=None if kind == "float32" else kind, force=True)
+        self.model = ctranslate2.Generator(str(out), device="cpu", compute_type=kind, intra_threads=default_threads())
+        spelled = sorted(Tokenizer.load("gpt2").vocabulary.items(), key=lambda pair: pair[1])
+        ids = np.random.default_rng(0).integers(0, config.vocabulary - 1, config.context)
+        self.tokens = [spelled[number][0] for number in ids.tolist()]
+
+    def decode(self, tokens: int) -> float:
+        return self.steps([self.tokens[:1]], tokens)
+
+    def prompt(self, tokens: int) -> float:
+        return tokens * self.steps([self.tokens[: tokens - 1]], 1)
+
+    def batch16(self, steps: int) -> float:
+        return self.steps([self.tokens[:8]] * TEXTS, steps)
+
+    def steps(self, prompts: list[list[str]], count: int) -> float:
+        begun = time.perf_counter()
+        self.model.generate_batch(
+            prompts, max_length=count, min_length=count, sampling_topk=1, include_prompt_in_result=False, end_token=[]
+        )
+        return len(prompts) * count / (time.perf_counter() - begun)
