@@ -52,7 +52,7 @@ def bench(
             amount = engine_bench.QUICK if quick else engine_bench.FULL
             found = engine_bench.measure(size, config, runners, amount, report, begun)
         with screen.working("first tokens"):
-            found = first.measure(found, runners, Path(folder), 1 if quick else 5)
+            found = first.measure(found, runners, Path(folder), 1 if quick else 6)
     if picture is not None:
         picture.write_text(engine_bench.picture(found), encoding="utf-8")
     if as_json:

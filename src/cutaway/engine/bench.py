@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 import statistics
 import threading
 import time
@@ -38,7 +40,7 @@ class Amount:
     """What would take more seconds than this is measured only once, in the short round that warms up."""
 
 
-QUICK, FULL = Amount(3, 32, 512, 4, seconds=40, longest=2.5), Amount(7, 128, 1_024, 16)
+QUICK, FULL = Amount(3, 32, 256, 3, seconds=36, longest=1.5), Amount(7, 128, 1_024, 16)
 
 
 class Runner(Protocol):
@@ -209,11 +211,27 @@ class Ours:
         return TEXTS * steps / (time.perf_counter() - begun)
 
 
-def random_weights(config: Config, weights: str) -> Packed:
-    """A model of this shape, packed; every layer is the same one, which takes as long to run and less to make."""
+@functools.cache
+def one_layer(config: Config) -> GPT:
+    """A model of this shape with random weights, as far as its first layer."""
     torch.manual_seed(0)
+    return GPT(config.but(layers=1)).eval()
+
+
+def random_model(config: Config) -> GPT:
+    """A model of this shape; every layer is the same one, which takes as long to run and less to make."""
+    with torch.device("meta"):
+        model = GPT(config).eval()
+    source = one_layer(config).state_dict()
+    names = {name: re.sub(r"^blocks\.\d+\.", "blocks.0.", name) for name in model.state_dict()}
+    model.load_state_dict({name: source[first] for name, first in names.items()}, assign=True)
+    return model
+
+
+def random_weights(config: Config, weights: str) -> Packed:
+    """The same, packed; here every layer has memory of its own."""
     one = config.but(layers=1)
-    packed = pack(GPT(one), weights)
+    packed = pack(one_layer(config), weights)
     starts = {place.name: place.start for place in places(config, weights)}
     small = list(places(one, weights))
     memory = memory_of(size_of(config, weights))

@@ -19,7 +19,7 @@ PROMPT = "Once upon a time"
 
 
 def measure(report: Report, runners: list[Runner], folder: Path, rounds: int) -> Report:
-    """The report with the first tokens of our int8 and llama.cpp's q8_0, in turns, after one round to warm up."""
+    """With the first tokens of our int8 and llama.cpp's q8_0, in turns. Of several rounds the first warms up."""
     commands: dict[int, tuple[list[str], int]] = {}
     for number, runner in enumerate(runners):
         if isinstance(runner, Ours) and runner.weights == "int8" and runner.runs.config.vocabulary == 50_257:
@@ -32,11 +32,11 @@ def measure(report: Report, runners: list[Runner], folder: Path, rounds: int) ->
             commands[number] = (command, runner.path.stat().st_size)
     seconds: dict[int, list[float]] = {number: [] for number in commands}
     memory = dict.fromkeys(commands, 0)
-    for count in range(rounds + 1):
+    for count in range(rounds):
         for number, (command, _) in commands.items():
             took, held = run(command)
             memory[number] = max(memory[number], held)
-            if count:
+            if count or rounds == 1:
                 seconds[number].append(took)
     rows = list(report.rows)
     for number, (_, size) in commands.items():

@@ -15,27 +15,25 @@ import torch
 
 from cutaway import checkpoint
 from cutaway.config import Config
-from cutaway.engine.bench import TEXTS, Runner
+from cutaway.engine.bench import TEXTS, Runner, random_model
 from cutaway.engine.library import default_threads
-from cutaway.model import GPT
 from cutaway.tokenizer import Tokenizer
 
 
 def installed(config: Config, folder: Path, quick: bool = False) -> Iterator[Runner]:
     """Every peer that is here; their files are written into `folder`. `quick` leaves out those never ahead."""
-    torch.manual_seed(0)
-    model = GPT(config).eval()
+    model = random_model(config)
     if find_spec("xllamacpp") and find_spec("gguf") and config.vocabulary == 50_257:
         from cutaway.checkpoint import gguf
 
         for kind in ("q8_0", "q4_0", "f16"):
             gguf.write(model, Tokenizer.load("gpt2"), folder / f"{kind}.gguf", kind)
             yield LlamaCpp(folder / f"{kind}.gguf", kind, config)
-    if find_spec("transformers"):
-        for dtype in ("float32", "bfloat16"):
-            yield Transformers(config, dtype)
-        if find_spec("ctranslate2") and config.vocabulary == 50_257:
-            checkpoint.write(model, Tokenizer.load("gpt2"), folder / "huggingface")
+    if find_spec("transformers") and config.vocabulary == 50_257:
+        checkpoint.write(model, Tokenizer.load("gpt2"), folder / "huggingface")
+        for dtype in ("float32", "bfloat16") if "AVX512" in torch.backends.cpu.get_cpu_capability() else ("float32",):
+            yield Transformers(folder, dtype)  # without AVX-512, torch is a hundred times slower in bfloat16
+        if find_spec("ctranslate2"):
             for kind in ("int8",) if quick else ("float32", "int8"):
                 yield CTranslate2(folder, kind, config)
 
@@ -94,18 +92,15 @@ class Transformers:
 
     engine = "transformers"
 
-    def __init__(self, config: Config, dtype: str):
-        from transformers import GPT2Config, GPT2LMHeadModel
+    def __init__(self, folder: Path, dtype: str):
+        from transformers import GPT2LMHeadModel
+        from transformers.utils.logging import disable_progress_bar
 
+        disable_progress_bar()
         self.weights, self.bits = dtype, {"float32": 32.0, "bfloat16": 16.0}[dtype]
-        torch.manual_seed(0)
-        self.model = GPT2LMHeadModel(
-            GPT2Config(
-                vocab_size=config.vocabulary, n_positions=config.context, n_embd=config.width, n_layer=config.layers,
-                n_head=config.heads, n_inner=config.mlp_width,
-            )
-        ).to(getattr(torch, dtype)).eval()  # fmt: skip
-        self.ids = torch.from_numpy(np.random.default_rng(0).integers(0, config.vocabulary, (1, config.context)))
+        self.model = GPT2LMHeadModel.from_pretrained(folder / "huggingface", dtype=getattr(torch, dtype)).eval()
+        config = self.model.config
+        self.ids = torch.from_numpy(np.random.default_rng(0).integers(0, config.vocab_size, (1, config.n_positions)))
 
     @torch.inference_mode()
     def decode(self, tokens: int) -> float:
@@ -136,9 +131,7 @@ class CTranslate2:
 
     def __init__(self, folder: Path, kind: str, config: Config):
         import ctranslate2  # type: ignore[import-not-found, unused-ignore]
-        from transformers.utils.logging import disable_progress_bar
 
-        disable_progress_bar()
         self.weights, self.bits = kind, {"float32": 32.0, "int8": 8.0}[kind]
         converter = ctranslate2.converters.TransformersConverter(str(folder / "huggingface"))
         out = folder / f"ctranslate2-{kind}"
