@@ -1,4 +1,4 @@
-"""What guessing ahead is worth: the same tokens written with look-up and without it, on text that repeats itself or not.
+"""What guessing ahead is worth: the same tokens read with look-up and without, in text that repeats itself or not.
 
     python benchmarks/speculation.py [--size gpt2] [--weights int8] [--tokens 192] [--rounds 5] [--json]
 
