@@ -11,6 +11,13 @@ namespace {
 constexpr int TOGETHER = 128;  // tokens that climb the stack side by side: their activations stay in the caches
 constexpr int PIECES = 4;      // of work for each thread: few enough to stream, enough for one that comes late
 
+// Bytes from one row to the next: rows read side by side must not meet in the same lines of the first cache.
+size_t apart(size_t bytes) {
+    bytes = up(bytes, 64);
+    const size_t rest = bytes % 4096;
+    return rest < 1024 ? bytes + 1024 - rest : rest > 3072 ? bytes + 5120 - rest : bytes;
+}
+
 Kind kind_of(const Shape& shape) { return static_cast<Kind>(shape.kind); }
 
 }  // namespace
@@ -47,17 +54,18 @@ Layout::Layout(const Shape& shape) {
 
 Model::Model(const Shape& given, const uint8_t* weights, int threads, const Kernels& chosen)
     : shape(given), kernels(chosen), layout_(given), weights_(weights), threads_(threads) {
-    row_ = up(shape.width, 64);
-    hidden_row_ = up(shape.mlp_width, 64);
-    all_row_ = up(3 * shape.width, 64);
-    const size_t widest = std::max(row_, hidden_row_);
+    row_ = apart(sizeof(float) * up(shape.width, 64)) / sizeof(float);
+    hidden_row_ = apart(sizeof(float) * up(shape.mlp_width, 64)) / sizeof(float);
+    all_row_ = apart(sizeof(float) * 3 * shape.width) / sizeof(float);
+    const size_t widest = up(std::max(shape.width, shape.mlp_width), 64);
+    whole_row_ = apart(widest);
     residual_.assign(TOGETHER * row_, 0);
     normed_.assign(TOGETHER * row_, 0);
     merged_.assign(TOGETHER * row_, 0);
     all_.assign(TOGETHER * all_row_, 0);
     hidden_.assign(TOGETHER * hidden_row_, 0);
     if (is_quantised(kind_of(shape))) {
-        whole_.assign(TOGETHER * widest, 0);
+        whole_.assign(TOGETHER * whole_row_, 0);
         scales_.assign(TOGETHER * widest / 32, 0);
         sums_.assign(TOGETHER * widest / 32, 0);
     }
@@ -102,7 +110,7 @@ void Model::climb(const Row* rows, int count) {
     const int padded = static_cast<int>(up(shape.width, group_of(kind)));
     const int hidden_padded = static_cast<int>(up(shape.mlp_width, group_of(kind)));
     auto rows_of = [&](std::vector<float>& from, size_t stride, int numbers) {
-        return Rows{kind, count, numbers, from.data(), stride, whole_.data(), scales_.data(), sums_.data()};
+        return Rows{kind, count, numbers, from.data(), stride, whole_.data(), whole_row_, scales_.data(), sums_.data()};
     };
     const Rows normed = rows_of(normed_, row_, padded), merged = rows_of(merged_, row_, padded);
     const Rows hidden = rows_of(hidden_, hidden_row_, hidden_padded);
@@ -204,7 +212,7 @@ void Model::score(const Row* rows, int count) {
     normalise(scored, layout_.final_norm, layout_.final_norm_bias);
     const Kind kind = kind_of(shape);
     const Rows normed{kind, scored, static_cast<int>(up(shape.width, group_of(kind))), normed_.data(), row_,
-                      whole_.data(), scales_.data(), sums_.data()};
+                      whole_.data(), whole_row_, scales_.data(), sums_.data()};
     prepare(normed, normed_.data(), row_, shape.width);
     multiply(matrix(layout_.output, shape.vocabulary, shape.width), normed,
              {STORE, GELU_TANH, nullptr, scores, static_cast<size_t>(shape.vocabulary)});

@@ -57,7 +57,7 @@ class Model {
     const uint8_t* weights_;
     Threads threads_;
     std::mutex busy_;
-    size_t row_, hidden_row_, all_row_;
+    size_t row_, hidden_row_, all_row_, whole_row_;
     std::vector<float> residual_, normed_, all_, merged_, hidden_, scales_, scratch_;
     std::vector<int8_t> whole_;
     std::vector<int32_t> sums_;
