@@ -57,7 +57,7 @@ inline __m256i dot(__m256i sum, __m256i weights, __m256i magnitudes, __m256i x) 
 }
 
 template <int T>
-void strip_int8(const Strip& strip, const Rows& x, int row, float* sums) {
+ALONE void strip_int8(const Strip& strip, const Rows& x, int row, float* sums) {
     const uint8_t *weights = strip.weights, *ahead = strip.ahead;
     const size_t groups = x.padded / 64, stride = x.whole_stride;
     const int8_t* from = x.whole + stride * row + strip.first;
@@ -94,7 +94,7 @@ void strip_int8(const Strip& strip, const Rows& x, int row, float* sums) {
 // A weight is stored as 0 to 15, so that a pair of products is at most 2 x 15 x 127, and the eight pairs of a group,
 // 30,480, fit into 16 bits: they are widened only once a group. 8 x the sum of x, which that adds, is taken off again.
 template <int T>
-void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
+ALONE void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
     const uint8_t *weights = strip.weights, *ahead = strip.ahead;
     const size_t groups = x.padded / 32, stride = x.whole_stride;
     const int8_t* from = x.whole + stride * row + strip.first;

@@ -46,10 +46,17 @@ inline __m512 scales_of(const uint16_t* from) {
         _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))), 16));
 }
 
+// One register for a sum all the way: left to itself the compiler moves it from one to another with each product.
+inline __m512i added(__m512i sum, __m512i weights, __m512i x) {
+    sum = _mm512_dpbusd_epi32(sum, weights, x);
+    asm("" : "+v"(sum));
+    return sum;
+}
+
 // vpdpbusd multiplies unsigned by signed bytes: a weight goes in as weight + 128 (its top bit turned), and 128 x the sum
 // of x is taken off again.
 template <int T>
-void strip_int8(const Strip& strip, const Rows& x, int row, float* sums) {
+ALONE void strip_int8(const Strip& strip, const Rows& x, int row, float* sums) {
     const uint8_t *weights = strip.weights, *ahead = strip.ahead;
     const size_t groups = x.padded / 64, stride = x.whole_stride;
     const int8_t* from = x.whole + stride * row + strip.first;
@@ -64,8 +71,7 @@ void strip_int8(const Strip& strip, const Rows& x, int row, float* sums) {
             whole[t] = _mm512_set1_epi32(-128 * x.sums[groups * (row + t) + g]);
             other[t] = _mm512_setzero_si512();
         }
-#pragma GCC unroll 2
-        for (int k = 0; k < 64; k += 8) {
+        for (int k = 0; k < 64; k += 8)
 #pragma GCC unroll 2
             for (int part = 0; part < 2; part++, weights += 64, ahead += strip.pace) {
                 fetch(ahead);
@@ -73,10 +79,9 @@ void strip_int8(const Strip& strip, const Rows& x, int row, float* sums) {
 #pragma GCC unroll 16
                 for (int t = 0; t < T; t++) {
                     __m512i& sum = T < 4 && part ? other[t] : whole[t];
-                    sum = _mm512_dpbusd_epi32(sum, sixteen, four(from + stride * t + k + 4 * part));
+                    sum = added(sum, sixteen, four(from + stride * t + k + 4 * part));
                 }
             }
-        }
         const __m512 inner = scales_of(strip.scales + g * TILE);
 #pragma GCC unroll 16
         for (int t = 0; t < T; t++) {
@@ -90,7 +95,7 @@ void strip_int8(const Strip& strip, const Rows& x, int row, float* sums) {
 }
 
 template <int T>
-void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
+ALONE void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
     const uint8_t *weights = strip.weights, *ahead = strip.ahead;
     const size_t groups = x.padded / 32, stride = x.whole_stride;
     const int8_t* from = x.whole + stride * row + strip.first;
@@ -105,7 +110,6 @@ void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
             whole[t] = _mm512_set1_epi32(-8 * x.sums[groups * (row + t) + g]);
             other[t] = _mm512_setzero_si512();
         }
-#pragma GCC unroll 4
         for (int k = 0; k < 32; k += 8, weights += 64, ahead += strip.pace) {
             fetch(ahead);
             const __m512i both = _mm512_loadu_si512(weights);
@@ -114,8 +118,8 @@ void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
             for (int t = 0; t < T; t++) {
                 const int8_t* bytes = from + stride * t + k;
                 __m512i& second = T < 4 ? other[t] : whole[t];
-                whole[t] = _mm512_dpbusd_epi32(whole[t], low, four(bytes));
-                second = _mm512_dpbusd_epi32(second, high, four(bytes + 4));
+                whole[t] = added(whole[t], low, four(bytes));
+                second = added(second, high, four(bytes + 4));
             }
         }
         const __m512 inner = scales_of(strip.scales + g * TILE);
