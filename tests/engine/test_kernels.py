@@ -107,3 +107,27 @@ def test_rows_do_not_depend_on_how_many_there_are(name, kind):
 def test_zeros_stay_zeros(kind):
     memory = packed(np.zeros((20, 70), dtype=np.float32), kind)
     assert (product("plain", kind, memory, (20, 70), np.zeros((3, 70), dtype=np.float32)) == 0).all()
+
+
+LARGE = (150, 2_500)  # ten tiles, two more than a panel has; more inputs than a strip of any kind
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_bit_depends_on_how_a_large_product_is_cut(name, kind):
+    memory, x = packed(numbers(7, *LARGE), kind), numbers(8, 131, LARGE[1])
+    alone = np.concatenate([product(name, kind, memory, LARGE, x[row : row + 1]) for row in range(131)])
+    expected = x.astype(np.float64) @ unpacked(memory, kind, LARGE).astype(np.float64).T
+    tolerance = 0.02 if kind in ("int8", "int4") else 1e-5
+    assert np.abs(alone - expected).max() <= tolerance * np.sqrt(LARGE[1]) * 3
+    for count in (131, 97, 25, 16):
+        together = product(name, kind, memory, LARGE, x[:count])
+        assert (together.view(np.uint32) == alone[:count].view(np.uint32)).all()
+
+
+@pytest.mark.parametrize("name", NAMES[1:])
+@pytest.mark.parametrize("kind", ["int8", "int4"])
+def test_large_products_of_whole_numbers_give_the_same_bits_on_every_processor(name, kind):
+    memory, x = packed(numbers(11, *LARGE), kind), numbers(12, 29, LARGE[1])
+    plain = product("plain", kind, memory, LARGE, x)
+    assert (product(name, kind, memory, LARGE, x).view(np.uint32) == plain.view(np.uint32)).all()

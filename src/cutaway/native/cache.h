@@ -17,7 +17,7 @@ struct Shape {  // as the Python side has it: see cutaway.engine.library
 
     int head_width() const { return width / heads; }
     size_t keys_size() const { return static_cast<size_t>(BLOCK) * head_width(); }
-    size_t values_size() const { return BLOCK * up(head_width(), 8); }
+    size_t values_size() const { return BLOCK * up(head_width(), LANES); }
     size_t keys_at(int layer, int head) const {
         return (static_cast<size_t>(layer) * heads + head) * (keys_size() + values_size());
     }
@@ -54,7 +54,7 @@ class Text {
 
     void put(int layer, int head, int position, const float* keys, const float* values) {
         float* block = raw_[position / BLOCK];
-        const int at = position % BLOCK, width = shape_.head_width(), row = static_cast<int>(up(width, 8));
+        const int at = position % BLOCK, width = shape_.head_width(), row = static_cast<int>(up(width, LANES));
         float* lane = block + shape_.keys_at(layer, head) + static_cast<size_t>(at / LANES) * LANES * width + at % LANES;
         for (int d = 0; d < width; d++) lane[d * LANES] = keys[d];
         std::memcpy(block + shape_.values_at(layer, head) + static_cast<size_t>(at) * row, values, sizeof(float) * width);

@@ -13,9 +13,19 @@ struct Rows {
     int count, padded;  // padded: numbers in a row, a whole number of groups
     float* real;        // [count, stride], for float32 and bfloat16; zeros after the last input
     size_t stride;
-    int8_t* whole;      // [count, padded], for int8 and int4
+    int8_t* whole;      // [count, whole_stride], for int8 and int4
+    size_t whole_stride;
     float* scales;      // [count, groups]
     int32_t* sums;      // [count, groups]
+};
+
+// The weights of one tile's rows for the inputs from `first` to before `last`.
+struct Strip {
+    const uint8_t* weights;
+    const uint16_t* scales;  // of the tile, for int8 and int4
+    int first, last;
+    const uint8_t* ahead;    // is fetched meanwhile: `pace` bytes for each 64 of the weights
+    int pace;
 };
 
 enum Ending : int32_t { STORE, ACTIVATE, ADD };
@@ -47,7 +57,7 @@ struct Look {
 
 constexpr int BLOCK = 64;   // tokens in a block of the cache
 constexpr int LANES = 16;   // keys side by side in it: [BLOCK / LANES][head width][LANES]
-constexpr int LOOKS = 8;    // queries that look together
+constexpr int LOOKS = 24;   // queries that look together
 
 struct Kernels {
     const char* name;

@@ -15,12 +15,13 @@ namespace {
 
 #define FMA(a, b, c) static_cast<Floats>(_mm256_fmadd_ps(a, b, c))
 #include "lanes.inc"
+#include "sixteen.inc"
 
-constexpr int at_once(Kind kind) { return kind == FLOAT32 ? 6 : 4; }  // what 16 registers hold
+constexpr int at_once(Kind kind) { return is_quantised(kind) ? 4 : 6; }  // what 16 registers hold
 
 constexpr int AHEAD = 1024;  // bytes: what the processor's own prefetcher does not see at the end of a page
 
-inline void fetch(const void* from) { _mm_prefetch(static_cast<const char*>(from) + AHEAD, _MM_HINT_T0); }
+inline void fetch(const void* from) { _mm_prefetch(static_cast<const char*>(from), _MM_HINT_T0); }
 
 inline __m256i four(const int8_t* from) {
     int32_t bytes;
@@ -34,49 +35,6 @@ inline __m256 scales_of(const uint16_t* from) {
 }
 
 inline __m256i bytes_at(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
-
-template <int T>
-void tile_float32(const Matrix& matrix, const uint8_t* tile, const Rows& x, int row, float sums[T][TILE]) {
-    auto* weights = reinterpret_cast<const float*>(tile);
-    const float* from = x.real + x.stride * row;
-    __m256 low[T] = {}, high[T] = {};
-    for (int k = 0; k < matrix.inputs; k++, weights += TILE) {
-        fetch(weights);
-        __m256 left = _mm256_loadu_ps(weights), right = _mm256_loadu_ps(weights + 8);
-#pragma GCC unroll 8
-        for (int t = 0; t < T; t++) {
-            __m256 one = _mm256_broadcast_ss(from + x.stride * t + k);
-            low[t] = _mm256_fmadd_ps(one, left, low[t]);
-            high[t] = _mm256_fmadd_ps(one, right, high[t]);
-        }
-    }
-#pragma GCC unroll 8
-    for (int t = 0; t < T; t++) _mm256_storeu_ps(sums[t], low[t]), _mm256_storeu_ps(sums[t] + 8, high[t]);
-}
-
-template <int T>
-void tile_bfloat16(const Matrix& matrix, const uint8_t* tile, const Rows& x, int row, float sums[T][TILE]) {
-    const float* from = x.real + x.stride * row;
-    const __m256i upper = _mm256_set1_epi32(static_cast<int32_t>(0xffff0000));
-    __m256 low[T] = {}, high[T] = {};
-    for (int k = 0; k < matrix.padded(); k += 2, tile += 64) {
-        fetch(tile);
-        __m256i left = bytes_at(tile), right = bytes_at(tile + 32);
-        __m256 left0 = _mm256_castsi256_ps(_mm256_slli_epi32(left, 16));
-        __m256 left1 = _mm256_castsi256_ps(_mm256_and_si256(left, upper));
-        __m256 right0 = _mm256_castsi256_ps(_mm256_slli_epi32(right, 16));
-        __m256 right1 = _mm256_castsi256_ps(_mm256_and_si256(right, upper));
-#pragma GCC unroll 8
-        for (int t = 0; t < T; t++) {
-            __m256 one = _mm256_broadcast_ss(from + x.stride * t + k);
-            __m256 two = _mm256_broadcast_ss(from + x.stride * t + k + 1);
-            low[t] = _mm256_fmadd_ps(two, left1, _mm256_fmadd_ps(one, left0, low[t]));
-            high[t] = _mm256_fmadd_ps(two, right1, _mm256_fmadd_ps(one, right0, high[t]));
-        }
-    }
-#pragma GCC unroll 8
-    for (int t = 0; t < T; t++) _mm256_storeu_ps(sums[t], low[t]), _mm256_storeu_ps(sums[t] + 8, high[t]);
-}
 
 // Adds in this order: left to itself the compiler makes all the products first and keeps them on the stack.
 inline __m256i added32(__m256i sum, __m256i more) {
@@ -99,19 +57,19 @@ inline __m256i dot(__m256i sum, __m256i weights, __m256i magnitudes, __m256i x) 
 }
 
 template <int T>
-void tile_int8(const Matrix& matrix, const uint8_t* tile, const Rows& x, int row, float sums[T][TILE]) {
-    auto* scales = reinterpret_cast<const uint16_t*>(tile);
-    const uint8_t* weights = tile + matrix.scale_bytes();
-    const int groups = matrix.groups();
-    const size_t stride = x.padded;
-    const int8_t* from = x.whole + stride * row;
-    const float* outer = x.scales + static_cast<size_t>(groups) * row;
-    __m256 low[T] = {}, high[T] = {};
-    for (int g = 0; g < groups; g++, from += 64, scales += TILE) {
+ALONE void strip_int8(const Strip& strip, const Rows& x, int row, float* sums) {
+    const uint8_t *weights = strip.weights, *ahead = strip.ahead;
+    const size_t groups = x.padded / 64, stride = x.whole_stride;
+    const int8_t* from = x.whole + stride * row + strip.first;
+    const float* outer = x.scales + groups * row;
+    __m256 low[T], high[T];
+#pragma GCC unroll 8
+    for (int t = 0; t < T; t++) low[t] = _mm256_load_ps(sums + t * TILE), high[t] = _mm256_load_ps(sums + t * TILE + 8);
+    for (int g = strip.first / 64; g < strip.last / 64; g++, from += 64) {
         __m256i left[T] = {}, right[T] = {};
 #pragma GCC unroll 16
-        for (int k = 0; k < 64; k += 4, weights += 64) {
-            if (T == 1) fetch(weights);
+        for (int k = 0; k < 64; k += 4, weights += 64, ahead += strip.pace) {
+            fetch(ahead);
             __m256i w0 = bytes_at(weights), w1 = bytes_at(weights + 32);
             __m256i size0 = _mm256_abs_epi8(w0), size1 = _mm256_abs_epi8(w1);
 #pragma GCC unroll 8
@@ -121,7 +79,7 @@ void tile_int8(const Matrix& matrix, const uint8_t* tile, const Rows& x, int row
                 right[t] = dot(right[t], w1, size1, bytes);
             }
         }
-        __m256 scale0 = scales_of(scales), scale1 = scales_of(scales + 8);
+        __m256 scale0 = scales_of(strip.scales + g * TILE), scale1 = scales_of(strip.scales + g * TILE + 8);
 #pragma GCC unroll 8
         for (int t = 0; t < T; t++) {
             __m256 scale = _mm256_broadcast_ss(outer + groups * t + g);
@@ -130,25 +88,24 @@ void tile_int8(const Matrix& matrix, const uint8_t* tile, const Rows& x, int row
         }
     }
 #pragma GCC unroll 8
-    for (int t = 0; t < T; t++) _mm256_storeu_ps(sums[t], low[t]), _mm256_storeu_ps(sums[t] + 8, high[t]);
+    for (int t = 0; t < T; t++) _mm256_store_ps(sums + t * TILE, low[t]), _mm256_store_ps(sums + t * TILE + 8, high[t]);
 }
 
 // A weight is stored as 0 to 15, so that a pair of products is at most 2 x 15 x 127, and the eight pairs of a group,
 // 30,480, fit into 16 bits: they are widened only once a group. 8 x the sum of x, which that adds, is taken off again.
 template <int T>
-void tile_int4(const Matrix& matrix, const uint8_t* tile, const Rows& x, int row, float sums[T][TILE]) {
-    auto* scales = reinterpret_cast<const uint16_t*>(tile);
-    const uint8_t* weights = tile + matrix.scale_bytes();
-    const int groups = matrix.groups();
-    const size_t stride = x.padded;
-    const int8_t* from = x.whole + stride * row;
-    const size_t first = static_cast<size_t>(groups) * row;
+ALONE void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
+    const uint8_t *weights = strip.weights, *ahead = strip.ahead;
+    const size_t groups = x.padded / 32, stride = x.whole_stride;
+    const int8_t* from = x.whole + stride * row + strip.first;
     const __m256i half = _mm256_set1_epi8(0x0f), ones = _mm256_set1_epi16(1);
-    __m256 low[T] = {}, high[T] = {};
-    for (int g = 0; g < groups; g++, from += 32, scales += TILE) {
+    __m256 low[T], high[T];
+#pragma GCC unroll 8
+    for (int t = 0; t < T; t++) low[t] = _mm256_load_ps(sums + t * TILE), high[t] = _mm256_load_ps(sums + t * TILE + 8);
+    for (int g = strip.first / 32; g < strip.last / 32; g++, from += 32) {
         __m256i left[T] = {}, right[T] = {};
-        for (int k = 0; k < 32; k += 8, weights += 64) {
-            if (T == 1) fetch(weights);
+        for (int k = 0; k < 32; k += 8, weights += 64, ahead += strip.pace) {
+            fetch(ahead);
             __m256i w0 = bytes_at(weights), w1 = bytes_at(weights + 32);
             __m256i low0 = _mm256_and_si256(w0, half), high0 = _mm256_and_si256(_mm256_srli_epi16(w0, 4), half);
             __m256i low1 = _mm256_and_si256(w1, half), high1 = _mm256_and_si256(_mm256_srli_epi16(w1, 4), half);
@@ -161,10 +118,10 @@ void tile_int4(const Matrix& matrix, const uint8_t* tile, const Rows& x, int row
                 right[t] = added16(right[t], _mm256_maddubs_epi16(high1, other));
             }
         }
-        __m256 scale0 = scales_of(scales), scale1 = scales_of(scales + 8);
+        __m256 scale0 = scales_of(strip.scales + g * TILE), scale1 = scales_of(strip.scales + g * TILE + 8);
 #pragma GCC unroll 8
         for (int t = 0; t < T; t++) {
-            const size_t at = first + static_cast<size_t>(groups) * t + g;
+            const size_t at = groups * (row + t) + g;
             __m256 scale = _mm256_broadcast_ss(x.scales + at);
             __m256i excess = _mm256_slli_epi32(_mm256_set1_epi32(x.sums[at]), 3);
             __m256i whole0 = _mm256_sub_epi32(_mm256_madd_epi16(left[t], ones), excess);
@@ -174,7 +131,7 @@ void tile_int4(const Matrix& matrix, const uint8_t* tile, const Rows& x, int row
         }
     }
 #pragma GCC unroll 8
-    for (int t = 0; t < T; t++) _mm256_storeu_ps(sums[t], low[t]), _mm256_storeu_ps(sums[t] + 8, high[t]);
+    for (int t = 0; t < T; t++) _mm256_store_ps(sums + t * TILE, low[t]), _mm256_store_ps(sums + t * TILE + 8, high[t]);
 }
 
 #include "common.inc"

@@ -20,9 +20,9 @@ constexpr int TILE = 16;  // rows
 
 inline size_t up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-inline int group_of(Kind kind) { return kind == INT8 ? 64 : kind == INT4 ? 32 : kind == BFLOAT16 ? 2 : 1; }
+constexpr int group_of(Kind kind) { return kind == INT8 ? 64 : kind == INT4 ? 32 : kind == BFLOAT16 ? 2 : 1; }
 
-inline bool is_quantised(Kind kind) { return kind == INT8 || kind == INT4; }
+constexpr bool is_quantised(Kind kind) { return kind == INT8 || kind == INT4; }
 
 struct Matrix {
     Kind kind;

@@ -45,9 +45,11 @@ class Model {
     };
 
     void climb(const Row* rows, int count);
+    template <class Work>
+    void each(int count, const Work& work);  // work(row), shared among the threads if there are enough rows
     void normalise(int count, size_t weight, size_t bias);
     void prepare(const Rows& rows, const float* from, size_t stride, int width);
-    void multiply(const Matrix& matrix, const Rows& rows, const Finish& how);
+    void multiply(const Matrix& matrix, const Rows& rows, const Finish& how, const Matrix& next);
     void look(const Row* rows, int count, int layer);
     void score(const Row* rows, int count);
     Matrix matrix(size_t at, int rows, int inputs) const;
@@ -57,7 +59,7 @@ class Model {
     const uint8_t* weights_;
     Threads threads_;
     std::mutex busy_;
-    size_t row_, hidden_row_, all_row_;
+    size_t row_, hidden_row_, all_row_, whole_row_;
     std::vector<float> residual_, normed_, all_, merged_, hidden_, scales_, scratch_;
     std::vector<int8_t> whole_;
     std::vector<int32_t> sums_;
