@@ -54,8 +54,9 @@ void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
     }
 }
 
+#include "bfloat16.inc"
 #include "common.inc"
 
 }  // namespace
 
-const Kernels PLAIN = {"plain", product, normalise, quantise, look};
+const Kernels PLAIN = {"plain", false, product, normalise, quantise, look};
