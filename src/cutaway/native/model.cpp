@@ -28,7 +28,9 @@ void fetch(const Matrix& matrix, int tile) {
 }
 
 // Where piece `n` of `pieces` begins.
-int edge(const Matrix& matrix, int n, int pieces) { return static_cast<int>(static_cast<int64_t>(matrix.tiles()) * n / pieces); }
+int edge(const Matrix& matrix, int n, int pieces) {
+    return static_cast<int>(static_cast<int64_t>(matrix.tiles()) * n / pieces);
+}
 
 Kind kind_of(const Shape& shape) { return static_cast<Kind>(shape.kind); }
 
