@@ -64,12 +64,13 @@ int32_t cutaway_product(const char* name, int32_t kind, int32_t rows, int32_t in
         const Matrix matrix{static_cast<Kind>(kind), rows, inputs, packed};
         const size_t padded = matrix.padded();
         std::vector<float> real(count * padded), scales(count * padded);
-        std::vector<int8_t> whole(count * padded);
+        std::vector<int8_t> whole(count * padded * 2);
         std::vector<int32_t> sums(count * padded);
-        const Rows from{matrix.kind, count, matrix.padded(), real.data(), padded, whole.data(), padded, scales.data(), sums.data()};
+        const Rows from{matrix.kind, count, matrix.padded(), real.data(), padded, whole.data(), padded * 2, scales.data(),
+                        sums.data()};
         for (int row = 0; row < count; row++) {
             std::copy_n(x + static_cast<size_t>(row) * inputs, inputs, real.data() + row * padded);
-            if (is_quantised(matrix.kind)) kernels->quantise(x + static_cast<size_t>(row) * inputs, inputs, from, row);
+            if (kernels->quantises(matrix.kind)) kernels->quantise(x + static_cast<size_t>(row) * inputs, inputs, from, row);
         }
         kernels->product(matrix, 0, matrix.tiles(), from, {STORE, GELU_TANH, nullptr, out, static_cast<size_t>(rows)});
     });

@@ -13,8 +13,8 @@ struct Rows {
     int count, padded;  // padded: numbers in a row, a whole number of groups
     float* real;        // [count, stride], for float32 and bfloat16; zeros after the last input
     size_t stride;
-    int8_t* whole;      // [count, whole_stride], for int8 and int4
-    size_t whole_stride;
+    int8_t* whole;      // [count, whole_stride], for int8 and int4; or pairs of bytes, for bfloat16 that is rounded
+    size_t whole_stride;  // bytes
     float* scales;      // [count, groups]
     int32_t* sums;      // [count, groups]
 };
@@ -61,16 +61,20 @@ constexpr int LOOKS = 24;   // queries that look together
 
 struct Kernels {
     const char* name;
+    bool rounds;  // the activations that meet bfloat16 to bfloat16
     void (*product)(const Matrix&, int first_tile, int last_tile, const Rows&, const Finish&);
     void (*normalise)(const float* x, int width, const float* weight, const float* bias, float epsilon, float* out);
     void (*quantise)(const float* x, int width, const Rows& into, int row);
     void (*look)(const Look&);
+
+    bool quantises(Kind kind) const { return is_quantised(kind) || (kind == BFLOAT16 && rounds); }
 };
 
 extern const Kernels PLAIN;
 #if defined(__x86_64__)
 extern const Kernels AVX2;
 extern const Kernels AVX512;
+extern const Kernels AVX512BF16;
 #endif
 
 // The best for this processor, or the one of that name; null if there is none or this processor cannot run it.

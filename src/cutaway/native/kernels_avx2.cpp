@@ -134,11 +134,12 @@ ALONE void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
     for (int t = 0; t < T; t++) _mm256_store_ps(sums + t * TILE, low[t]), _mm256_store_ps(sums + t * TILE + 8, high[t]);
 }
 
+#include "bfloat16.inc"
 #include "common.inc"
 
 }  // namespace
 
-const Kernels AVX2 = {"avx2", product, normalise, quantise, look};
+const Kernels AVX2 = {"avx2", false, product, normalise, quantise, look};
 
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -25,9 +25,11 @@ void strip_int8(const Strip& strip, const Rows& x, int row, float* sums) {
             for (int k = g * 64; k < (g + 1) * 64; k += 4)
                 for (int r = 0; r < TILE; r++)
                     for (int i = 0; i < 4; i++) whole[r] += weights[k * TILE + 4 * r + i] * from[k + i];
-            const float scale = x.scales[static_cast<size_t>(groups) * (row + t) + g];
-            for (int r = 0; r < TILE; r++)
-                sums[r] = std::fma(static_cast<float>(whole[r]), from_bfloat16(strip.scales[g * TILE + r]) * scale, sums[r]);
+            const float outer = x.scales[static_cast<size_t>(groups) * (row + t) + g];
+            for (int r = 0; r < TILE; r++) {
+                const float scale = from_bfloat16(strip.scales[g * TILE + r]) * outer;
+                sums[r] = std::fma(static_cast<float>(whole[r]), scale, sums[r]);
+            }
         }
     }
 }
@@ -54,8 +56,9 @@ void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
     }
 }
 
+#include "bfloat16.inc"
 #include "common.inc"
 
 }  // namespace
 
-const Kernels PLAIN = {"plain", product, normalise, quantise, look};
+const Kernels PLAIN = {"plain", false, product, normalise, quantise, look};

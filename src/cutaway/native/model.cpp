@@ -28,7 +28,9 @@ void fetch(const Matrix& matrix, int tile) {
 }
 
 // Where piece `n` of `pieces` begins.
-int edge(const Matrix& matrix, int n, int pieces) { return static_cast<int>(static_cast<int64_t>(matrix.tiles()) * n / pieces); }
+int edge(const Matrix& matrix, int n, int pieces) {
+    return static_cast<int>(static_cast<int64_t>(matrix.tiles()) * n / pieces);
+}
 
 Kind kind_of(const Shape& shape) { return static_cast<Kind>(shape.kind); }
 
@@ -70,14 +72,14 @@ Model::Model(const Shape& given, const uint8_t* weights, int threads, const Kern
     hidden_row_ = apart(sizeof(float) * up(shape.mlp_width, 64)) / sizeof(float);
     all_row_ = apart(sizeof(float) * 3 * shape.width) / sizeof(float);
     const size_t widest = up(std::max(shape.width, shape.mlp_width), 64);
-    whole_row_ = apart(widest);
+    whole_row_ = apart(kind_of(shape) == BFLOAT16 ? 2 * widest : widest);
     residual_.assign(TOGETHER * row_, 0);
     normed_.assign(TOGETHER * row_, 0);
     merged_.assign(TOGETHER * row_, 0);
     all_.assign(TOGETHER * all_row_, 0);
     hidden_.assign(TOGETHER * hidden_row_, 0);
+    if (kernels.quantises(kind_of(shape))) whole_.assign(TOGETHER * whole_row_, 0);
     if (is_quantised(kind_of(shape))) {
-        whole_.assign(TOGETHER * whole_row_, 0);
         scales_.assign(TOGETHER * widest / 32, 0);
         sums_.assign(TOGETHER * widest / 32, 0);
     }
@@ -166,7 +168,7 @@ void Model::normalise(int count, size_t weight, size_t bias) {
 }
 
 void Model::prepare(const Rows& rows, const float* from, size_t stride, int width) {
-    if (!is_quantised(rows.kind)) return;
+    if (!kernels.quantises(rows.kind)) return;
     each(rows.count, [&](int row) { kernels.quantise(from + row * stride, width, rows, row); });
 }
 
