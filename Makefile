@@ -29,6 +29,8 @@ lint: .venv/developer  ## style and types
 bench: .venv/developer  ## speed beside others
 	$(BIN)/python benchmarks/tokenizer.py
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/cutaway bench
+	$(BIN)/python benchmarks/speculation.py
 
 transfer: .venv/developer reuters/train.jsonl  ## what pre-training is worth: headlines with 1 %, 10 % and all of the pairs (an hour)
 	$(BIN)/python benchmarks/transfer.py --data reuters -o transfer

@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 
 from cutaway.errors import CutawayError
-from cutaway.generate import ROWS_AT_ONCE, Gate, Result, Settings, read
-from cutaway.model import GPT
+from cutaway.generate import ROWS_AT_ONCE, Gate, Result, Settings
+from cutaway.reading import Machine, open_batch
 from cutaway.sampling import adjust
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Search:
     open: list[Beam] = field(default_factory=lambda: [Beam([], [], 0.0)])
     ended: list[Beam] = field(default_factory=list)
 
-    def go_on(self, candidates: list[Beam], model: GPT, tokenizer: Tokenizer, how: Settings) -> None:
+    def go_on(self, candidates: list[Beam], model: Machine, tokenizer: Tokenizer, how: Settings) -> None:
         """Keep the best candidates, those that have ended and those that have not; none stays open at the end."""
         width = how.beams or 1
         candidates = [mark_end(beam, len(beam.ids) == self.longest, model, tokenizer, how) for beam in candidates]
@@ -66,7 +66,7 @@ class Search:
             self.open = []
 
 
-def search(model: GPT, tokenizer: Tokenizer, prompts: list[list[int]], how: Settings) -> list[Result]:
+def search(model: Machine, tokenizer: Tokenizer, prompts: list[list[int]], how: Settings) -> list[Result]:
     """The best texts found for each prompt, best first, prompt by prompt; `how.best` of each (one, if it is silent)."""
     searches = [begin(prompt, model, how) for prompt in prompts]
     some = sorted((one for one in searches if one.longest), key=lambda one: len(one.window))  # alike ones, less padding
@@ -76,7 +76,7 @@ def search(model: GPT, tokenizer: Tokenizer, prompts: list[list[int]], how: Sett
     return [result for one in searches for result in results(one, model, tokenizer, how)]
 
 
-def begin(prompt: list[int], model: GPT, how: Settings) -> Search:
+def begin(prompt: list[int], model: Machine, how: Settings) -> Search:
     config, window = model.config, prompt or [model.config.end]
     if len(window) > config.context:
         raise CutawayError(
@@ -87,9 +87,10 @@ def begin(prompt: list[int], model: GPT, how: Settings) -> Search:
 
 
 @torch.inference_mode()
-def run(model: GPT, tokenizer: Tokenizer, live: list[Search], how: Settings) -> None:
+def run(model: Machine, tokenizer: Tokenizer, live: list[Search], how: Settings) -> None:
     """Search for all of these prompts to the end, a token at a time; those that are done leave the batch."""
-    cache, logits = read(model, [one.window for one in live])
+    batch = open_batch(model)
+    logits = batch.begin([one.window for one in live])  # [row, vocabulary]
     while True:
         for one, candidates in zip(live, extended(logits, live, how), strict=True):
             one.go_on(candidates, model, tokenizer, how)
@@ -97,9 +98,8 @@ def run(model: GPT, tokenizer: Tokenizer, live: list[Search], how: Settings) -> 
         if not live:
             return
         beams = [beam for one in live for beam in one.open]
-        cache.select(torch.tensor([beam.row for beam in beams], device=logits.device))
-        new = torch.tensor([[beam.ids[-1]] for beam in beams], device=logits.device)
-        logits = model.score(model.read(new, cache)[:, -1])  # [row, vocabulary]
+        batch.keep([beam.row for beam in beams])
+        logits = batch.step([beam.ids[-1] for beam in beams])
 
 
 def extended(logits: Tensor, live: list[Search], how: Settings) -> Iterator[list[Beam]]:
@@ -122,7 +122,7 @@ def extended(logits: Tensor, live: list[Search], how: Settings) -> Iterator[list
         ]
 
 
-def mark_end(beam: Beam, last: bool, model: GPT, tokenizer: Tokenizer, how: Settings) -> Beam:
+def mark_end(beam: Beam, last: bool, model: Machine, tokenizer: Tokenizer, how: Settings) -> Beam:
     """The beam, with the reason for its end if its newest token ends it."""
     reason = "length" if last else ""
     if how.stop and any(stop in tokenizer.decode(beam.ids) for stop in how.stop):
@@ -137,12 +137,12 @@ def settled(best_open: Beam, ended: list[Beam], width: int, length_penalty: floa
     return len(ended) == width and best_open.score(length_penalty) <= ended[-1].score(length_penalty)
 
 
-def results(found: Search, model: GPT, tokenizer: Tokenizer, how: Settings) -> list[Result]:
+def results(found: Search, model: Machine, tokenizer: Tokenizer, how: Settings) -> list[Result]:
     beams = found.ended or [Beam([], [], 0.0, reason="length")]
     return [finish(beam, found.prompt, model, tokenizer, how) for beam in beams[: how.best or 1]]
 
 
-def finish(beam: Beam, prompt: list[int], model: GPT, tokenizer: Tokenizer, how: Settings) -> Result:
+def finish(beam: Beam, prompt: list[int], model: Machine, tokenizer: Tokenizer, how: Settings) -> Result:
     gate = Gate(tokenizer, how.stop)
     ids = beam.ids[:-1] if beam.reason == "end" else beam.ids
     for token in ids:

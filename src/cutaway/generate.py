@@ -1,6 +1,6 @@
 """Writing: read the prompt, then one token at a time, each chosen from the scores the last one gave.
 
-Many texts are written at once. Rows of unequal length stand flush right in the cache; a row that has ended leaves it.
+Many texts are written at once, a row each; one that has ended leaves the batch.
 What a row becomes depends only on its prompt, its seed and the settings, never on who else is in the batch.
 """
 
@@ -16,9 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cutaway.cache import Cache
 from cutaway.errors import CutawayError
-from cutaway.model import GPT
+from cutaway.reading import Machine, open_batch
 from cutaway.sampling import Sampling, adjust, choose, require
 
 if TYPE_CHECKING:
@@ -163,7 +162,7 @@ def begun(text: str, stop: str) -> int:
     return next((n for n in range(min(len(stop) - 1, len(text)), 0, -1) if text.endswith(stop[:n])), 0)
 
 
-def drafts(prompts: list[list[int]], model: GPT, tokenizer: Tokenizer, how: Settings) -> list[Draft]:
+def drafts(prompts: list[list[int]], model: Machine, tokenizer: Tokenizer, how: Settings) -> list[Draft]:
     """One draft for each prompt and sample, prompt by prompt. An empty prompt begins at the end token, as texts do."""
     context, end = model.config.context, model.config.end
     seed = how.seed if how.seed is not None else secrets.randbits(32)
@@ -181,7 +180,7 @@ def drafts(prompts: list[list[int]], model: GPT, tokenizer: Tokenizer, how: Sett
 
 
 @torch.inference_mode()
-def write(model: GPT, texts: list[Draft], how: Settings) -> Iterator[list[Draft]]:
+def write(model: Machine, texts: list[Draft], how: Settings) -> Iterator[list[Draft]]:
     """Write all the drafts to their ends, a token at a time; after each step gives those that changed."""
     for text in texts:
         ready(text, model, how)
@@ -189,7 +188,8 @@ def write(model: GPT, texts: list[Draft], how: Settings) -> Iterator[list[Draft]
     live = [text for text in texts if not text.reason]
     if not live:
         return
-    cache, logits = read(model, [text.window for text in live])  # [row, vocabulary]
+    batch = open_batch(model)
+    logits = batch.begin([text.window for text in live])  # [row, vocabulary]
     while True:
         add_tokens(model, live, logits, how)
         yield live
@@ -204,15 +204,13 @@ def write(model: GPT, texts: list[Draft], how: Settings) -> Iterator[list[Draft]
             live = [live[row] for row in stay]
             if not live:
                 return
-            cache.select(torch.tensor(stay, device=logits.device))
-        if slid:  # other positions, other keys and values: what is left is read anew
-            cache, logits = read(model, [text.window for text in live])
-        else:
-            last = torch.tensor([[text.window[-1]] for text in live], device=logits.device)
-            logits = model.score(model.read(last, cache)[:, -1])
+            batch.keep(stay)
+        # Where a window has slid: other positions, other keys and values, so that what is left is read anew.
+        windows = [text.window for text in live]
+        logits = batch.begin(windows) if slid else batch.step([window[-1] for window in windows])
 
 
-def ready(text: Draft, model: GPT, how: Settings) -> None:
+def ready(text: Draft, model: Machine, how: Settings) -> None:
     """Before a token is chosen: end a text that may have no more of them, or make room for one."""
     text.piece = ""
     context = model.config.context
@@ -228,30 +226,7 @@ def ready(text: Draft, model: GPT, how: Settings) -> None:
         text.window = text.window[-keep:]
 
 
-def read(model: GPT, texts: list[list[int]]) -> tuple[Cache, Tensor]:
-    """Read texts, given in ids, from the start: a full cache, and the scores [row, vocabulary] for what comes next.
-
-    Texts that are alike (samples of one prompt) are read once.
-    """
-    windows = list(dict.fromkeys(map(tuple, texts)))
-    rows = {window: row for row, window in enumerate(windows)}
-    longest = max(map(len, windows))
-    device = model.token_embedding.weight.device
-    ids = torch.tensor([[0] * (longest - len(window)) + list(window) for window in windows], device=device)
-    padding = torch.tensor([longest - len(window) for window in windows], device=device)
-    cache = Cache(
-        model.config, len(windows), padding=padding if bool(padding.any()) else None,
-        dtype=model.token_embedding.weight.dtype, device=device,
-    )  # fmt: skip
-    logits = model.score(model.read(ids, cache)[:, -1])
-    if len(windows) < len(texts):
-        fork = torch.tensor([rows[tuple(text)] for text in texts], device=device)
-        cache.select(fork)
-        logits = logits[fork]
-    return cache, logits
-
-
-def add_tokens(model: GPT, texts: list[Draft], logits: Tensor, how: Settings) -> None:
+def add_tokens(model: Machine, texts: list[Draft], logits: Tensor, how: Settings) -> None:
     """Choose the next token of every text; the end token and stop strings end it."""
     dice = torch.tensor([text.dice.random() for text in texts], dtype=torch.float64, device=logits.device)
     logits = logits.float()
@@ -270,7 +245,7 @@ def add_tokens(model: GPT, texts: list[Draft], logits: Tensor, how: Settings) ->
             text.end("stop", f"The stop string {text.gate.found!r} came up.")
 
 
-def generate(model: GPT, tokenizer: Tokenizer, prompts: list[list[int]], how: Settings) -> list[Result]:
+def generate(model: Machine, tokenizer: Tokenizer, prompts: list[list[int]], how: Settings) -> list[Result]:
     """Continue every prompt; results in the order of the prompts, a prompt's samples side by side."""
     texts = drafts(prompts, model, tokenizer, how)
     for first in range(0, len(texts), ROWS_AT_ONCE):
@@ -282,7 +257,7 @@ def generate(model: GPT, tokenizer: Tokenizer, prompts: list[list[int]], how: Se
 class TextStream:
     """The text of one prompt piece by piece as it is written; `result` is the whole when the pieces have ended."""
 
-    def __init__(self, model: GPT, tokenizer: Tokenizer, prompt: list[int], how: Settings):
+    def __init__(self, model: Machine, tokenizer: Tokenizer, prompt: list[int], how: Settings):
         [self.draft] = drafts([prompt], model, tokenizer, how)
         self.steps = write(model, [self.draft], how)
 

@@ -12,11 +12,16 @@ import torch
 from torch import Tensor
 
 from cutaway import beams, checkpoint
-from cutaway.checkpoint.locate import locate
+from cutaway.checkpoint.locate import is_packed, locate
 from cutaway.config import Config
+from cutaway.engine.choice import choose
+from cutaway.engine.library import check_kind
+from cutaway.engine.native import Engine
+from cutaway.engine.pack import pack, unpack
 from cutaway.errors import CutawayError, nearest
 from cutaway.generate import Result, Settings, TextStream, generate
 from cutaway.model import GPT
+from cutaway.reading import Machine, open_batch
 from cutaway.tokenizer import Tokenizer
 from cutaway.trace import Replacement, Trace
 
@@ -35,23 +40,49 @@ class Prediction:
 
 
 class LanguageModel:
-    """A model and its tokenizer: text in, predictions, text and every intermediate out."""
+    """A model and its tokenizer: text in, predictions, text and every intermediate out.
 
-    def __init__(self, model: GPT, tokenizer: Tokenizer, name: str = "model"):
+    With `weights` (see engine/) texts are written by the native engine, on weights of that kind; traces, gradients and
+    everything else stay with torch. Given an engine instead of a model, torch's model is made of the engine's weights
+    when it is first asked for.
+    """
+
+    def __init__(self, model: GPT | Engine, tokenizer: Tokenizer, name: str = "model", weights: str | None = None):
         if len(tokenizer) > model.config.vocabulary:
             raise CutawayError(
                 f"The tokenizer of {name} has {len(tokenizer):,} entries, the model only {model.config.vocabulary:,}: "
                 "they do not belong together."
             )
-        self.model, self.tokenizer, self.name = model.eval(), tokenizer, name
+        self.tokenizer, self.name, self.weights = tokenizer, name, weights
+        self.config: Config = model.config
+        self._model = None if isinstance(model, Engine) else model.eval()
+        self._engine = model if isinstance(model, Engine) else None
+        self._packed_from: object = None
 
     @property
-    def config(self) -> Config:
-        return self.model.config
+    def model(self) -> GPT:
+        """The model that torch runs."""
+        if self._model is None:
+            assert self._engine is not None
+            with torch.inference_mode(False):  # a model like any other, whoever asks for it first
+                self._model = unpack(self._engine.packed)
+            self._packed_from = versions(self._model)
+        return self._model
+
+    @property
+    def machine(self) -> Machine:
+        """What writes texts: the native engine, if it was chosen, or the model itself."""
+        if self._engine is None and self.weights is None:
+            return self.model
+        if self._engine is None or (self._model is not None and versions(self._model) != self._packed_from):
+            weights = self.weights or (self._engine.weights if self._engine else "float32")
+            self._packed_from = versions(self.model)
+            self._engine = Engine(pack(self.model, weights))
+        return self._engine
 
     @property
     def device(self) -> torch.device:
-        return self.model.token_embedding.weight.device
+        return torch.device("cpu") if self._model is None else self._model.token_embedding.weight.device
 
     def ids(self, text: Prompt) -> list[int]:
         """The tokens of a text; ids are checked and taken as they are."""
@@ -78,12 +109,17 @@ class LanguageModel:
         return self.model(self.batch_of_one(text))[0].float()
 
     @torch.inference_mode()
+    def next_scores(self, text: Prompt) -> Tensor:
+        """A score for every entry of the vocabulary after the last token only: [vocabulary]."""
+        if self._engine is None:  # one text is not worth packing weights for
+            return self.model.score(self.model.read(self.batch_of_one(text))[:, -1])[0].float()
+        return open_batch(self.machine).begin([self.ids(text) or [self.config.end]])[0]
+
     def predict(self, text: Prompt, k: int = 10) -> list[Prediction]:
         """The k likeliest next tokens, likeliest first."""
         if k < 1:
             raise CutawayError(f"The number of predictions must be 1 or more, not {k}.")
-        hidden = self.model.read(self.batch_of_one(text))[:, -1]
-        chances = self.model.score(hidden)[0].float().softmax(dim=-1)
+        chances = self.next_scores(text).softmax(dim=-1)
         best = chances.topk(min(k, len(self.tokenizer)))
         return [
             Prediction(id=token, text=self.tokenizer.decode([token]), probability=chance)
@@ -119,9 +155,9 @@ class LanguageModel:
         )  # fmt: skip
         prompts = [self.ids(one) for one in (prompt if many else [prompt])]  # type: ignore[arg-type]
         if how.beams:
-            results = beams.search(self.model, self.tokenizer, prompts, how)
+            results = beams.search(self.machine, self.tokenizer, prompts, how)
         else:
-            results = generate(self.model, self.tokenizer, prompts, how)
+            results = generate(self.machine, self.tokenizer, prompts, how)
         return results if many or how.samples or how.best else results[0]
 
     def stream(self, prompt: Prompt = "", max_tokens: int | None = None, **settings: Any) -> TextStream:
@@ -129,7 +165,7 @@ class LanguageModel:
         how = self.settings(settings, max_tokens)
         if how.beams or how.samples:
             raise CutawayError("Only one text can be streamed: beams and samples are for generate().")
-        return TextStream(self.model, self.tokenizer, self.ids(prompt), how)
+        return TextStream(self.machine, self.tokenizer, self.ids(prompt), how)
 
     @torch.inference_mode()
     def trace(
@@ -148,6 +184,11 @@ class LanguageModel:
         """Write a folder that `cutaway.load` and Hugging Face's transformers both read."""
         checkpoint.write(self.model, self.tokenizer, Path(folder))
 
+    def let_go(self) -> None:
+        """Forget torch's model, of which the engine has all it needs; it is made again if it is asked for."""
+        if self._engine is not None:
+            self._model = None
+
     def batch_of_one(self, text: Prompt) -> Tensor:
         return torch.tensor([self.ids(text) or [self.config.end]], device=self.device)  # [1, tokens]
 
@@ -160,15 +201,61 @@ class LanguageModel:
 
 
 def load(
-    name: str | Path = "builtin", device: str | torch.device | None = None, dtype: str | torch.dtype | None = None
+    name: str | Path = "builtin",
+    device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
+    engine: str = "auto",
+    weights: str | None = None,
 ) -> LanguageModel:
-    """A model by name: "builtin", a folder with a checkpoint, or a model on the hub (fetched once, then offline)."""
+    """A model by name: "builtin", a folder with a checkpoint, a file of packed weights, or a model on the hub.
+
+    `engine` says what writes texts: "torch", "native" (compiled kernels, on the processor), or "auto": native for
+    packed weights, torch for all others. `weights` packs them: "float32", "bfloat16", "int8" or "int4".
+    """
     if isinstance(dtype, str):
         if dtype not in DTYPES:
             raise CutawayError(f"Unknown number type {dtype!r}. Known: {', '.join(DTYPES)}.")
         dtype = DTYPES[dtype]
-    folder = locate(name)
-    return LanguageModel(checkpoint.read(folder, find_device(device), dtype), Tokenizer.load(folder), str(name))
+    path = locate(name)
+    if is_packed(path):
+        return load_packed(path, name, device, dtype, engine, weights)
+    place = find_device("cpu" if device is None and (weights or engine == "native") else device)
+    kind = choose(engine, weights, place.type, dtype is None or dtype == torch.float32)
+    lm = LanguageModel(checkpoint.read(path, place, dtype), Tokenizer.load(path), str(name), kind)
+    if kind in (None, "float32"):  # packed when the first text is written
+        return lm
+    assert lm.machine is not lm.model
+    lm.let_go()
+    return lm
+
+
+def load_packed(
+    path: Path,
+    name: str | Path,
+    device: str | torch.device | None,
+    dtype: torch.dtype | None,
+    engine: str,
+    weights: str | None,
+) -> LanguageModel:
+    """A file that `cutaway convert --to cutaway-int8` wrote; where the native engine is not wanted, torch runs it."""
+    from cutaway.engine import stored
+
+    packed, tokenizer = stored.read(path), Tokenizer.load(path)
+    if weights is not None and check_kind(weights) != packed.weights:
+        raise CutawayError(
+            f"{path} holds {packed.weights} weights. Leave `weights` away, or load the model they are of."
+        )
+    place = find_device(device or "cpu")
+    if engine == "auto" and (place.type != "cpu" or dtype is not None):
+        engine = "torch"
+    if choose(engine, None if engine == "torch" else packed.weights, place.type, dtype is None) is None:
+        return LanguageModel(unpack(packed).to(place, dtype), tokenizer, str(name))
+    return LanguageModel(Engine(packed), tokenizer, str(name))
+
+
+def versions(model: GPT) -> object:
+    """Changes whenever the weights do: a model that is trained on must not be run on weights packed before."""
+    return [(id(parameter), 0 if parameter.is_inference() else parameter._version) for parameter in model.parameters()]
 
 
 def find_device(device: str | torch.device | None) -> torch.device:

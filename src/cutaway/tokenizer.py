@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from cutaway import bpe
+from cutaway.checkpoint.locate import is_packed
 from cutaway.errors import CutawayError
 from cutaway.vocabulary import END, Vocabulary, read, write
 
@@ -32,9 +33,16 @@ class Tokenizer:
     def load(cls, source: str | Path = "gpt2") -> Tokenizer:
         """GPT-2's own tokenizer ("gpt2"), or the one in a folder.
 
-        The folder holds tokenizer.json, or vocab.json and merges.txt, or OpenAI's encoder.json and vocab.bpe.
+        The folder holds tokenizer.json, or vocab.json and merges.txt, or OpenAI's encoder.json and vocab.bpe. A file of
+        packed weights holds its tokenizer too.
         """
-        return _gpt2() if source == "gpt2" else cls(read(Path(source)))
+        if source == "gpt2":
+            return _gpt2()
+        if is_packed(source):
+            from cutaway.engine.stored import read_tokenizer
+
+            return read_tokenizer(Path(source))
+        return cls(read(Path(source)))
 
     def save(self, folder: str | Path) -> None:
         """Write the files that `load`, and `AutoTokenizer` in `transformers`, read the same tokenizer from."""

@@ -111,3 +111,22 @@ def test_the_model_may_be_named_with_the_option_as_everywhere_else(cutaway, fold
     ran = cutaway("convert", "gpt2", "--model", folder, "--to", "huggingface", "-o", tmp_path / "out2")
     assert ran.code == 2
     assert "Two models were named" in ran.err
+
+
+@pytest.mark.parametrize("kind", ["int8", "int4", "bfloat16", "float32"])
+def test_a_packed_model_says_what_it_cost_and_writes(cutaway, folder, tmp_path, kind):
+    library = pytest.importorskip("cutaway.engine.library")
+    if library.load() is None:
+        pytest.skip("the native engine is not built here")
+    out = tmp_path / "tiny.cutaway"
+    found = cutaway("convert", folder, "--to", f"cutaway-{kind}", "-o", out, "--json").json
+    assert found["bytes"] == out.stat().st_size
+    assert abs(found["cost"]["loss_added"]) < {"int8": 0.05, "int4": 0.8, "bfloat16": 0.01, "float32": 1e-4}[kind]
+    assert cutaway("generate", "Once", "--model", out, "-n", "3", "--greedy").code == 0
+    assert cutaway("tokens", "Once upon", "--model", out).code == 0
+
+
+def test_a_packed_model_is_named_as_one(cutaway, folder, tmp_path):
+    ran = cutaway("convert", folder, "--to", "cutaway-int8", "-o", tmp_path / "tiny.bin")
+    assert ran.code == 2
+    assert "ends in .cutaway" in ran.err

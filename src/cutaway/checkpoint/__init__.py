@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cutaway.checkpoint.locate import is_packed
 from cutaway.errors import CutawayError
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dt
     from cutaway.checkpoint import huggingface, openai
 
     folder = Path(folder)
+    if is_packed(folder):
+        from cutaway.engine import pack, stored
+
+        return pack.unpack(stored.read(folder)).to(device, dtype)
     return (huggingface if _is_huggingface(folder) else openai).read(folder, device, dtype)
 
 
@@ -28,6 +33,10 @@ def read_config(folder: Path) -> Config:
     from cutaway.checkpoint import shape
 
     folder = Path(folder)
+    if is_packed(folder):
+        from cutaway.engine import stored
+
+        return stored.read_config(folder)
     return (shape.read_huggingface if _is_huggingface(folder) else shape.read_openai)(folder)
 
 

@@ -13,13 +13,24 @@ DATA = Path(__file__).parents[1] / "data"
 SHIPPED = ("builtin", "translator", "summarizer", "classifier")
 """The models that come with the package: the one that writes, and one for each of the verbs that answer."""
 
+PACKED = ".cutaway"
+"""How the name of a file of packed weights ends (see engine/stored.py)."""
+
+
+def is_packed(path: str | Path) -> bool:
+    """Whether this is such a file, which stands for itself where others are folders."""
+    return Path(path).suffix == PACKED and Path(path).is_file()
+
 
 def locate(name: str | Path, progress: Callable[[str, int, int], None] | None = None) -> Path:
-    """The folder a name stands for: a model that ships, the folder itself, or one on the hub, fetched if not here."""
+    """The folder a name stands for: a model that ships, the folder itself, or one on the hub, fetched if not here.
+
+    A file of packed weights stands for itself.
+    """
     name = str(name)
     if name in SHIPPED:
         return DATA / name
-    if Path(name).is_dir():
+    if Path(name).is_dir() or is_packed(name):
         return Path(name)
     if Path(name).exists():
         raise CutawayError(f"{name} is a file. A model is a folder with config.json and weights in it.")

@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from cutaway import __version__
 from cutaway.cli import (
+    bench,
     classify,
     convert,
     evaluate,
@@ -76,6 +77,7 @@ for verb in (
     classify.classify,
     pull.pull,
     convert.convert,
+    bench.bench,
 ):
     app.command(cls=Verb)(verb)
 views = typer.Typer(cls=Verbs, callback=inspect.alone, invoke_without_command=True)

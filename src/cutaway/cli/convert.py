@@ -15,7 +15,8 @@ from cutaway.errors import CutawayError, nearest
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
 
-KINDS = ("huggingface", "gguf-f32", "gguf-f16", "gguf-q8_0", "gguf-q4_0", "onnx")
+PACKED = ("cutaway-int8", "cutaway-int4", "cutaway-bfloat16", "cutaway-float32")
+KINDS = ("huggingface", "gguf-f32", "gguf-f16", "gguf-q8_0", "gguf-q4_0", "onnx", *PACKED)
 TYPES = ("float32", "bfloat16", "float16")
 
 
@@ -27,12 +28,20 @@ def convert(
     dtype: Annotated[
         str | None, option("--dtype", value="TYPE", help="huggingface: store as float32, bfloat16 or float16.")
     ] = None,
+    text: Annotated[
+        Path | None,
+        option(
+            "--text",
+            value="FILE",
+            help="cutaway-...: what rounding cost is measured on this; else on its own writing.",
+        ),
+    ] = None,
     force: Annotated[bool, option("--force", help="Write over what is there.")] = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Write a model as a Hugging Face folder, GGUF or ONNX.
+    """Write a model as a Hugging Face folder, GGUF, ONNX or packed for the native engine.
 
-    GGUF is what llama.cpp runs, ONNX what onnxruntime does.
+    GGUF is what llama.cpp runs, ONNX what onnxruntime does. A packed model is one file, NAME.cutaway.
 
     The model may also be a folder with OpenAI's original TensorFlow files.
 
@@ -41,14 +50,29 @@ def convert(
     if source is not None and model not in ("builtin", source):
         raise CutawayError(f"Two models were named, {source} and {model}: one is converted at a time.")
     check(output, to, dtype, force)
+    if text is not None and to not in PACKED:
+        raise CutawayError(f"--text is for packed models ({', '.join(PACKED)}): {to} rounds nothing that is measured.")
+    held_out = None if text is None else options.read_text(None, text)
     lm = options.load(source or model, device="cpu", dtype=None)
-    write(source or model, lm, output, to, dtype)
+    cost = None
+    if to in PACKED:
+        cost = write_packed(source or model, lm, output, to, held_out, text)
+    else:
+        write(source or model, lm, output, to, dtype)
     size = sum(path.stat().st_size for path in ([output] if output.is_file() else output.iterdir()) if path.is_file())
     if as_json:
-        screen.show_json({"model": lm.name, "to": to, "output": str(output), "bytes": size})
+        screen.show_json(
+            {"model": lm.name, "to": to, "output": str(output), "bytes": size} | ({"cost": cost} if cost else {})
+        )
     else:
         screen.show(Text(str(output)))
         screen.aside(f"{to}, {size / 1e6:,.1f} MB")
+        if cost:
+            screen.aside(
+                f"loss {cost['loss']:.4f} nats a token, {cost['loss_added']:+.4f} against float32, "
+                f"over {cost['tokens']:,} tokens of {cost['text']}; "
+                f"logits moved by {cost['mean_difference']:.2g} on average, {cost['largest_difference']:.2g} at most"
+            )
 
 
 def check(output: Path, to: str, dtype: str | None, force: bool) -> None:
@@ -59,6 +83,8 @@ def check(output: Path, to: str, dtype: str | None, force: bool) -> None:
         raise CutawayError(f"--dtype is for huggingface folders. {to} says by its name how it is stored.")
     if dtype is not None and dtype not in TYPES:
         raise CutawayError(f"There is no number type {dtype!r}.{nearest(dtype, TYPES)} Known: {', '.join(TYPES)}.")
+    if to in PACKED and output.suffix != ".cutaway":
+        raise CutawayError(f"A packed model is a file whose name ends in .cutaway, like {output.stem}.cutaway.")
     folder = to == "huggingface"
     if output.exists() and output.is_dir() != folder:
         raise CutawayError(
@@ -70,6 +96,7 @@ def check(output: Path, to: str, dtype: str | None, force: bool) -> None:
 
 
 def write(model: str, lm: LanguageModel, output: Path, to: str, dtype: str | None) -> None:
+    """The kinds that other programs read."""
     from cutaway.cli import progress
 
     if to == "huggingface":
@@ -92,3 +119,26 @@ def write(model: str, lm: LanguageModel, output: Path, to: str, dtype: str | Non
 
         with progress.one(str(output)) as report:
             gguf.write(lm.model, lm.tokenizer, output, to.removeprefix("gguf-"), Path(lm.name).name, report)
+
+
+def write_packed(
+    model: str, lm: LanguageModel, output: Path, to: str, held_out: str | None, source: Path | None
+) -> dict[str, str | int | float]:
+    """Pack the model, measure what that cost, and write the file; gives the cost."""
+    from dataclasses import asdict
+
+    from cutaway.cli import progress
+    from cutaway.engine import cost, pack, stored
+    from cutaway.engine.native import Engine
+    from cutaway.tasks import load_task
+
+    with progress.one(str(output)) as report:
+        packed = pack.pack(lm.model, to.removeprefix("cutaway-"), report)
+    with screen.working("measuring what it cost"):
+        windows = cost.windows_of(lm.model, lm.tokenizer, held_out)
+        if not windows:
+            raise CutawayError(f"{source} is empty: there is nothing to measure.")
+        found = cost.measure(lm.model, Engine(packed), windows, str(source or "its own writing"))
+        report_of = asdict(found) | {"loss_added": found.loss_added}
+        stored.write(packed, lm.tokenizer, output, report_of, load_task(options.locate(model)).settings())
+    return report_of

@@ -93,8 +93,8 @@ def in_browser(text: str, model: str, port: int, show: bool, device: str | None,
     from cutaway.tasks import load_task
 
     judges = load_task(options.locate(model)).outputs > 0  # a classifier has no next token to look at
-    name = str(Path(model).resolve()) if Path(model).is_dir() else model
-    server = Server([name] if Path(model).is_dir() else [], device, dtype)
+    name = str(Path(model).resolve()) if Path(model).exists() else model
+    server = Server([name] if Path(model).exists() else [], device, dtype)
     listener = start.bind(port)
     address = start.address(listener, name, text, "tasks" if judges else "predict")
 
@@ -159,14 +159,10 @@ class Explorer:
 
     def chances(self) -> Any:
         """The distribution the next token is drawn from, with the temperature and top-k of now. [vocabulary]"""
-        import torch
-
         from cutaway.sampling import Sampling, probabilities
 
         if self._known is None or self._known[0] != self.now.ids:
-            with torch.inference_mode():  # scores for the last token only: for all of them they would fill the memory
-                hidden = self.lm.model.read(self.lm.batch_of_one(self.now.ids))[0, -1]
-                self._known = (self.now.ids, self.lm.model.score(hidden))
+            self._known = (self.now.ids, self.lm.next_scores(self.now.ids))
         how = Sampling(temperature=self.now.temperature, top_k=self.now.top_k)
         return probabilities(self._known[1], how)[: len(self.lm.tokenizer)]
 

@@ -92,6 +92,8 @@ def generate(
     model: options.Model = "builtin",
     device: options.Device = None,
     dtype: options.Dtype = None,
+    engine: options.Engine = "auto",
+    weights: options.Weights = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Continue a prompt, or write from nothing.
@@ -123,7 +125,7 @@ def generate(
     if batch and prompt is not None:
         raise CutawayError("--batch reads prompts from --file or standard input: leave the prompt away.")
     prompts = [] if interactive else read_prompts(prompt, file, batch)
-    writer = Writer(options.load(model, device, dtype), settings, special, as_json)
+    writer = Writer(options.load(model, device, dtype, engine, weights), settings, special, as_json)
     if interactive:
         converse(writer)
     elif batch:

@@ -36,6 +36,13 @@ Device = Annotated[
 Dtype = Annotated[
     str | None, option("--dtype", value="TYPE", help="float32, bfloat16 or float16. [dim]\\[default: float32][/]")
 ]
+Engine = Annotated[
+    str, option("--engine", value="ENGINE", help="What writes: torch, native, or auto: native for packed weights.")
+]
+Weights = Annotated[
+    str | None,
+    option("--weights", value="KIND", help="Pack the weights (native engine): float32, bfloat16, int8, int4."),
+]
 File = Annotated[Path | None, option("--file", "-f", value="FILE", help="Read the text from this file.")]
 Special = Annotated[bool, option("--special", help="Read <|endoftext|> in the text as the end token, not as text.")]
 Temperature = Annotated[
@@ -45,11 +52,13 @@ TopK = Annotated[int, option("--top-k", "-k", value="N", panel=CHOOSING, help="A
 Seed = Annotated[int | None, option("--seed", "-s", value="N", panel=CHOOSING, help="The same seed, the same choices.")]
 
 
-def load(model: str, device: str | None, dtype: str | None) -> LanguageModel:
+def load(
+    model: str, device: str | None, dtype: str | None, engine: str = "auto", weights: str | None = None
+) -> LanguageModel:
     """The model by name, with a sign of life while it wakes up."""
     locate(model)  # with a bar, if it must be fetched
     with screen.working(f"waking {model}"):
-        return cutaway.load(model, device=device, dtype=dtype)
+        return cutaway.load(model, device=device, dtype=dtype, engine=engine, weights=weights)
 
 
 def load_tokenizer(model: str) -> Tokenizer:

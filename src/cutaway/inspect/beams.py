@@ -9,7 +9,7 @@ from cutaway.beams import Beam, Search, begin, mark_end, results, run
 from cutaway.generate import Result, Settings
 from cutaway.inspect.numbers import Token, rounded, token
 from cutaway.inspect.run import check
-from cutaway.model import GPT
+from cutaway.reading import Machine
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel, Prompt
@@ -80,7 +80,7 @@ class Recorded(Search):
         self.nodes = [Node(0, None, 0, None, 0.0, 0.0, 0.0, kept=True)]
         self.found: dict[tuple[int, ...], int] = {(): 0}  # the new ids of a text -> its node
 
-    def go_on(self, candidates: list[Beam], model: GPT, tokenizer: Tokenizer, how: Settings) -> None:
+    def go_on(self, candidates: list[Beam], model: Machine, tokenizer: Tokenizer, how: Settings) -> None:
         super().go_on(candidates, model, tokenizer, how)
         kept = {tuple(beam.ids) for beam in (*self.open, *self.ended)}
         for beam in candidates:

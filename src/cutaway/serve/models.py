@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cutaway.checkpoint import hub
-from cutaway.checkpoint.locate import SHIPPED, locate
+from cutaway.checkpoint.locate import SHIPPED, is_packed, locate
 from cutaway.checkpoint.store import PINNED
 from cutaway.config import SIZES, Config
 from cutaway.errors import CutawayError
@@ -122,10 +122,11 @@ class Models:
 
 
 def config_in(folder: Path) -> Config | None:
-    """The shape of the language model in a folder; None where there is none that could be shown."""
+    """The shape of the language model in a folder or packed file; None where there is none that could be shown."""
     from cutaway import checkpoint
 
-    if not (folder / "config.json").is_file() or "SequenceClassification" in (folder / "config.json").read_text():
+    described = folder / "config.json"
+    if not is_packed(folder) and (not described.is_file() or "SequenceClassification" in described.read_text()):
         return None
     try:
         return checkpoint.read_config(folder)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from cutaway.checkpoint.locate import is_packed
 from cutaway.errors import CutawayError, nearest
 from cutaway.tasks.classes import Choice, Classification, ClassTask, Entailment, Labelled, Similarity
 from cutaway.tasks.sequences import Language, Summary, Translation
@@ -72,14 +73,22 @@ def save_task(task: Task, folder: str | Path) -> None:
 
 
 def load_task(folder: str | Path) -> Task:
-    """The task of the model in a folder; a folder without `task.json` holds a language model."""
+    """The task of the model in a folder; a folder without `task.json` holds a language model.
+
+    A file of packed weights says its task, too.
+    """
     path = Path(folder) / FILE
-    if not path.exists():
+    if is_packed(folder):
+        from cutaway.engine.stored import read_task
+
+        path, settings = Path(folder), read_task(Path(folder))
+    elif not path.exists():
         return Language()
-    try:
-        settings = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise CutawayError(f"{path} cannot be read: {error}.") from None
+    else:
+        try:
+            settings = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise CutawayError(f"{path} cannot be read: {error}.") from None
     if not isinstance(settings, dict):
         raise CutawayError(f"{path} should hold a JSON object {{...}}, and holds a {type(settings).__name__}.")
     try:

@@ -1,0 +1,1 @@
+"""The native engine: packed weights, compiled kernels, the same answers faster."""

@@ -1,0 +1,31 @@
+#include "kernels.h"
+
+#include <initializer_list>
+
+namespace {
+
+bool runs_here(const Kernels* kernels) {
+#if defined(__x86_64__)
+    if (kernels == &AVX2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (kernels == &AVX512BF16 && !__builtin_cpu_supports("avx512bf16")) return false;
+    if (kernels == &AVX512 || kernels == &AVX512BF16)
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni") &&
+               __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#endif
+    return kernels == &PLAIN;
+}
+
+}  // namespace
+
+const Kernels* find_kernels(const char* name) {
+    for (const Kernels* one : {
+#if defined(__x86_64__)
+             &AVX512BF16, &AVX512, &AVX2,
+#endif
+             &PLAIN}) {
+        bool wanted = name == nullptr || *name == 0 || std::strcmp(name, one->name) == 0;
+        if (wanted && runs_here(one)) return one;
+    }
+    return nullptr;
+}

@@ -1,0 +1,64 @@
+// The reference: no instructions of any one processor. What it gives for whole numbers is what all must give.
+#include "kernels.h"
+
+#include <cmath>
+
+namespace {
+
+#define FMA(a, b, c) ((a) * (b) + (c))
+#include "lanes.inc"
+#include "sixteen.inc"
+
+constexpr int AHEAD = 0;
+inline void fetch(const void*) {}
+
+constexpr int at_once(Kind) { return 4; }
+
+template <int T>
+void strip_int8(const Strip& strip, const Rows& x, int row, float* sums) {
+    auto* weights = reinterpret_cast<const int8_t*>(strip.weights) - strip.first * TILE;
+    const int groups = x.padded / 64;
+    for (int t = 0; t < T; t++, sums += TILE) {
+        const int8_t* from = x.whole + x.whole_stride * (row + t);
+        for (int g = strip.first / 64; g < strip.last / 64; g++) {
+            int32_t whole[TILE] = {};
+            for (int k = g * 64; k < (g + 1) * 64; k += 4)
+                for (int r = 0; r < TILE; r++)
+                    for (int i = 0; i < 4; i++) whole[r] += weights[k * TILE + 4 * r + i] * from[k + i];
+            const float outer = x.scales[static_cast<size_t>(groups) * (row + t) + g];
+            for (int r = 0; r < TILE; r++) {
+                const float scale = from_bfloat16(strip.scales[g * TILE + r]) * outer;
+                sums[r] = std::fma(static_cast<float>(whole[r]), scale, sums[r]);
+            }
+        }
+    }
+}
+
+template <int T>
+void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
+    const uint8_t* weights = strip.weights - strip.first / 2 * TILE;
+    const int groups = x.padded / 32;
+    for (int t = 0; t < T; t++, sums += TILE) {
+        const int8_t* from = x.whole + x.whole_stride * (row + t);
+        for (int g = strip.first / 32; g < strip.last / 32; g++) {
+            int32_t whole[TILE] = {};
+            for (int k = g * 32; k < (g + 1) * 32; k += 8)
+                for (int r = 0; r < TILE; r++)
+                    for (int i = 0; i < 4; i++) {
+                        const uint8_t byte = weights[k / 2 * TILE + 4 * r + i];
+                        whole[r] += (byte & 0x0f) * from[k + i] + (byte >> 4) * from[k + 4 + i];
+                    }
+            const size_t at = static_cast<size_t>(groups) * (row + t) + g;
+            for (int r = 0; r < TILE; r++)
+                sums[r] = std::fma(static_cast<float>(whole[r] - 8 * x.sums[at]),
+                                   from_bfloat16(strip.scales[g * TILE + r]) * x.scales[at], sums[r]);
+        }
+    }
+}
+
+#include "bfloat16.inc"
+#include "common.inc"
+
+}  // namespace
+
+const Kernels PLAIN = {"plain", false, product, normalise, quantise, look};

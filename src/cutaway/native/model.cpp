@@ -1,0 +1,237 @@
+#include "model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "pack.h"
+
+namespace {
+
+constexpr int TOGETHER = 128;  // tokens that climb the stack side by side: their activations stay in the caches
+constexpr int FEW = 4;         // tokens: what is done for each one alone is not worth sharing
+constexpr int PIECES = 4;      // of work for each thread: few enough to stream, enough for one that comes late
+
+// Bytes from one row to the next: rows read side by side must not meet in the same lines of the first cache.
+size_t apart(size_t bytes) {
+    bytes = up(bytes, 64);
+    const size_t rest = bytes % 4096;
+    return rest < 1024 ? bytes + 1024 - rest : rest > 3072 ? bytes + 5120 - rest : bytes;
+}
+
+constexpr int EARLY = 1 << 14;  // bytes
+
+// Whoever ends a matrix begins to fetch the next one, so that memory is not idle while the threads meet.
+void fetch(const Matrix& matrix, int tile) {
+    const uint8_t* from = matrix.tile(tile);
+    for (int at = 0; at < EARLY; at += 64) __builtin_prefetch(from + at, 0, 2);
+}
+
+// Where piece `n` of `pieces` begins.
+int edge(const Matrix& matrix, int n, int pieces) {
+    return static_cast<int>(static_cast<int64_t>(matrix.tiles()) * n / pieces);
+}
+
+Kind kind_of(const Shape& shape) { return static_cast<Kind>(shape.kind); }
+
+}  // namespace
+
+Layout::Layout(const Shape& shape) {
+    size_t at = 0;
+    const Kind kind = kind_of(shape);
+    auto take = [&](size_t size) { return std::exchange(at, at + up(size, 64)); };
+    auto floats = [&](int count) { return take(sizeof(float) * static_cast<size_t>(count)); };
+    auto matrix = [&](int rows, int inputs) { return take(Matrix{kind, rows, inputs, nullptr}.bytes()); };
+    tokens = matrix(shape.vocabulary, shape.width);
+    positions = floats(shape.context * shape.width);
+    for (int layer = 0; layer < shape.layers; layer++) {
+        Layer one;
+        one.attention_norm = floats(shape.width);
+        one.attention_norm_bias = floats(shape.width);
+        one.looks = matrix(3 * shape.width, shape.width);
+        one.looks_bias = floats(3 * shape.width);
+        one.merge = matrix(shape.width, shape.width);
+        one.merge_bias = floats(shape.width);
+        one.mlp_norm = floats(shape.width);
+        one.mlp_norm_bias = floats(shape.width);
+        one.widen = matrix(shape.mlp_width, shape.width);
+        one.widen_bias = floats(shape.mlp_width);
+        one.narrow = matrix(shape.width, shape.mlp_width);
+        one.narrow_bias = floats(shape.width);
+        layers.push_back(one);
+    }
+    final_norm = floats(shape.width);
+    final_norm_bias = floats(shape.width);
+    output = shape.tied ? tokens : matrix(shape.vocabulary, shape.width);
+    bytes = at;
+}
+
+Model::Model(const Shape& given, const uint8_t* weights, int threads, const Kernels& chosen)
+    : shape(given), kernels(chosen), layout_(given), weights_(weights), threads_(threads) {
+    row_ = apart(sizeof(float) * up(shape.width, 64)) / sizeof(float);
+    hidden_row_ = apart(sizeof(float) * up(shape.mlp_width, 64)) / sizeof(float);
+    all_row_ = apart(sizeof(float) * 3 * shape.width) / sizeof(float);
+    const size_t widest = up(std::max(shape.width, shape.mlp_width), 64);
+    whole_row_ = apart(kind_of(shape) == BFLOAT16 ? 2 * widest : widest);
+    residual_.assign(TOGETHER * row_, 0);
+    normed_.assign(TOGETHER * row_, 0);
+    merged_.assign(TOGETHER * row_, 0);
+    all_.assign(TOGETHER * all_row_, 0);
+    hidden_.assign(TOGETHER * hidden_row_, 0);
+    if (kernels.quantises(kind_of(shape))) whole_.assign(TOGETHER * whole_row_, 0);
+    if (is_quantised(kind_of(shape))) {
+        scales_.assign(TOGETHER * widest / 32, 0);
+        sums_.assign(TOGETHER * widest / 32, 0);
+    }
+    scratch_.assign(threads_.count() * LOOKS * up(shape.context, BLOCK), 0);
+}
+
+Matrix Model::matrix(size_t at, int rows, int inputs) const { return {kind_of(shape), rows, inputs, weights_ + at}; }
+
+void Model::read(int texts, Text* const* which, const int32_t* counts, const int32_t* ids, const int32_t* wanted,
+                 float* scores) {
+    std::lock_guard<std::mutex> alone(busy_);
+    std::vector<Row> rows;
+    for (int text = 0; text < texts; text++) {
+        Text* one = which[text];
+        one->make_room(one->length + counts[text]);
+        for (int i = 0; i < counts[text]; i++, ids++) {
+            const bool scored = i >= counts[text] - wanted[text];
+            rows.push_back({one, one->length + i, *ids, scored ? scores : nullptr});
+            if (scored) scores += shape.vocabulary;
+        }
+    }
+    for (size_t first = 0; first < rows.size(); first += TOGETHER)
+        climb(rows.data() + first, static_cast<int>(std::min<size_t>(TOGETHER, rows.size() - first)));
+    for (int text = 0; text < texts; text++) which[text]->length += counts[text];
+}
+
+template <class Work>
+void Model::each(int count, const Work& work) {
+    if (count > FEW) threads_.run(count, [&](int row, int) { work(row); });
+    else
+        for (int row = 0; row < count; row++) work(row);
+}
+
+void Model::climb(const Row* rows, int count) {
+    const Matrix tokens = matrix(layout_.tokens, shape.vocabulary, shape.width);
+    each(count, [&](int row) {
+        float* into = residual_.data() + row * row_;
+        unpack_row(tokens, rows[row].id, into);
+        const float* place = floats(layout_.positions) + static_cast<size_t>(rows[row].position) * shape.width;
+        for (int i = 0; i < shape.width; i++) into[i] += place[i];
+    });
+    runs_.clear();
+    for (int row = 0; row < count; row++) {
+        const bool goes_on = row > 0 && rows[row].text == rows[row - 1].text && runs_.back().count < LOOKS;
+        goes_on ? (void)runs_.back().count++ : runs_.push_back({row, 1});
+    }
+
+    const Kind kind = kind_of(shape);
+    const int padded = static_cast<int>(up(shape.width, group_of(kind)));
+    const int hidden_padded = static_cast<int>(up(shape.mlp_width, group_of(kind)));
+    auto rows_of = [&](std::vector<float>& from, size_t stride, int numbers) {
+        return Rows{kind, count, numbers, from.data(), stride, whole_.data(), whole_row_, scales_.data(), sums_.data()};
+    };
+    const Rows normed = rows_of(normed_, row_, padded), merged = rows_of(merged_, row_, padded);
+    const Rows hidden = rows_of(hidden_, hidden_row_, hidden_padded);
+    const auto activation = static_cast<Activation>(shape.activation);
+
+    const Matrix output = matrix(layout_.output, shape.vocabulary, shape.width);
+    auto looks_of = [&](int layer) { return matrix(layout_.layers[layer].looks, 3 * shape.width, shape.width); };
+    for (int layer = 0; layer < shape.layers; layer++) {
+        const Layout::Layer& at = layout_.layers[layer];
+        const Matrix looks = looks_of(layer), merge = matrix(at.merge, shape.width, shape.width);
+        const Matrix widen = matrix(at.widen, shape.mlp_width, shape.width);
+        const Matrix narrow = matrix(at.narrow, shape.width, shape.mlp_width);
+        normalise(count, at.attention_norm, at.attention_norm_bias);
+        prepare(normed, normed_.data(), row_, shape.width);
+        multiply(looks, normed, {STORE, activation, floats(at.looks_bias), all_.data(), all_row_}, merge);
+        look(rows, count, layer);
+        prepare(merged, merged_.data(), row_, shape.width);
+        multiply(merge, merged, {ADD, activation, floats(at.merge_bias), residual_.data(), row_}, widen);
+        normalise(count, at.mlp_norm, at.mlp_norm_bias);
+        prepare(normed, normed_.data(), row_, shape.width);
+        multiply(widen, normed, {ACTIVATE, activation, floats(at.widen_bias), hidden_.data(), hidden_row_}, narrow);
+        prepare(hidden, hidden_.data(), hidden_row_, shape.mlp_width);
+        multiply(narrow, hidden, {ADD, activation, floats(at.narrow_bias), residual_.data(), row_},
+                 layer + 1 < shape.layers ? looks_of(layer + 1) : output);
+    }
+    score(rows, count);
+}
+
+void Model::normalise(int count, size_t weight, size_t bias) {
+    each(count, [&](int row) {
+        kernels.normalise(residual_.data() + row * row_, shape.width, floats(weight), floats(bias), shape.norm_epsilon,
+                          normed_.data() + row * row_);
+    });
+}
+
+void Model::prepare(const Rows& rows, const float* from, size_t stride, int width) {
+    if (!kernels.quantises(rows.kind)) return;
+    each(rows.count, [&](int row) { kernels.quantise(from + row * stride, width, rows, row); });
+}
+
+void Model::multiply(const Matrix& matrix, const Rows& rows, const Finish& how, const Matrix& next) {
+    const int pieces = std::min(matrix.tiles(), PIECES * threads_.count());
+    const int late = pieces - threads_.count(), next_pieces = std::min(next.tiles(), PIECES * threads_.count());
+    threads_.run(pieces, [&](int piece, int) {
+        kernels.product(matrix, edge(matrix, piece, pieces), edge(matrix, piece + 1, pieces), rows, how);
+        if (piece >= late) fetch(next, edge(next, std::min(piece - late, next_pieces - 1), next_pieces));
+    });
+}
+
+void Model::look(const Row* rows, int count, int layer) {
+    const int width = shape.head_width();
+    auto keep = [&](int head, int) {
+        for (int row = 0; row < count; row++) {
+            const float* keys = all_.data() + row * all_row_ + shape.width + static_cast<size_t>(head) * width;
+            rows[row].text->put(layer, head, rows[row].position, keys, keys + shape.width);
+        }
+    };
+    if (count > FEW) threads_.run(shape.heads, keep);
+    else
+        for (int head = 0; head < shape.heads; head++) keep(head, 0);
+    const float scale = 1 / std::sqrt(static_cast<float>(width)) / static_cast<float>(shape.scale_by_layer ? layer + 1 : 1);
+    const size_t room = up(shape.context, BLOCK);
+    threads_.run(static_cast<int>(runs_.size()) * shape.heads, [&](int piece, int thread) {
+        const Run& run = runs_[piece / shape.heads];
+        const int head = piece % shape.heads;
+        const Row& first = rows[run.first];
+        kernels.look({
+            .queries = all_.data() + run.first * all_row_ + static_cast<size_t>(head) * width,
+            .query_stride = all_row_,
+            .out = merged_.data() + run.first * row_ + static_cast<size_t>(head) * width,
+            .out_stride = row_,
+            .count = run.count,
+            .first = first.position,
+            .width = width,
+            .scale = scale,
+            .blocks = first.text->blocks(),
+            .keys_at = shape.keys_at(layer, head),
+            .values_at = shape.values_at(layer, head),
+            .scratch = scratch_.data() + thread * LOOKS * room,
+            .scratch_stride = room,
+        });
+    });
+}
+
+void Model::score(const Row* rows, int count) {
+    int scored = 0;  // their vectors move up, so that only they meet the output matrix
+    float* scores = nullptr;
+    for (int row = 0; row < count; row++) {
+        if (rows[row].scores == nullptr) continue;
+        if (scored == 0) scores = rows[row].scores;
+        std::copy_n(residual_.data() + row * row_, shape.width, residual_.data() + scored * row_);
+        scored++;
+    }
+    if (scored == 0) return;
+    normalise(scored, layout_.final_norm, layout_.final_norm_bias);
+    const Kind kind = kind_of(shape);
+    const Rows normed{kind, scored, static_cast<int>(up(shape.width, group_of(kind))), normed_.data(), row_,
+                      whole_.data(), whole_row_, scales_.data(), sums_.data()};
+    prepare(normed, normed_.data(), row_, shape.width);
+    multiply(matrix(layout_.output, shape.vocabulary, shape.width), normed,
+             {STORE, GELU_TANH, nullptr, scores, static_cast<size_t>(shape.vocabulary)},
+             matrix(layout_.layers[0].looks, 3 * shape.width, shape.width));
+}

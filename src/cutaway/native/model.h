@@ -1,0 +1,67 @@
+// The whole model: one call carries some new tokens of some texts up the stack.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cache.h"
+#include "kernels.h"
+#include "threads.h"
+
+// Where everything lies in the one piece of memory that holds the weights, in the order it is listed.
+struct Layout {
+    struct Layer {
+        size_t attention_norm, attention_norm_bias, mlp_norm, mlp_norm_bias;
+        size_t looks, looks_bias, merge, merge_bias, widen, widen_bias, narrow, narrow_bias;
+    };
+    size_t tokens, positions, final_norm, final_norm_bias, output, bytes;
+    std::vector<Layer> layers;
+
+    explicit Layout(const Shape& shape);
+};
+
+class Model {
+  public:
+    // `weights` must outlive the model, and be aligned to 64 bytes.
+    Model(const Shape& shape, const uint8_t* weights, int threads, const Kernels& kernels);
+
+    // texts[i] reads counts[i] new tokens; the scores after the last wanted[i] of them go to `scores` [sum, vocabulary].
+    void read(int texts, Text* const* which, const int32_t* counts, const int32_t* ids, const int32_t* wanted,
+              float* scores);
+
+    const Shape shape;
+    const Kernels& kernels;
+
+  private:
+    struct Row {
+        Text* text;
+        int position, id;
+        float* scores;  // null: not wanted
+    };
+    struct Run {  // consecutive tokens of one text
+        int first, count;
+    };
+
+    void climb(const Row* rows, int count);
+    template <class Work>
+    void each(int count, const Work& work);  // work(row), shared among the threads if there are enough rows
+    void normalise(int count, size_t weight, size_t bias);
+    void prepare(const Rows& rows, const float* from, size_t stride, int width);
+    void multiply(const Matrix& matrix, const Rows& rows, const Finish& how, const Matrix& next);
+    void look(const Row* rows, int count, int layer);
+    void score(const Row* rows, int count);
+    Matrix matrix(size_t at, int rows, int inputs) const;
+    const float* floats(size_t at) const { return reinterpret_cast<const float*>(weights_ + at); }
+
+    const Layout layout_;
+    const uint8_t* weights_;
+    Threads threads_;
+    std::mutex busy_;
+    size_t row_, hidden_row_, all_row_, whole_row_;
+    std::vector<float> residual_, normed_, all_, merged_, hidden_, scales_, scratch_;
+    std::vector<int8_t> whole_;
+    std::vector<int32_t> sums_;
+    std::vector<Run> runs_;
+};
