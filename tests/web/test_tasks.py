@@ -119,3 +119,14 @@ def test_the_beams_of_a_translation_can_be_turned(show, settle):
 def test_a_model_that_is_not_there_is_said(show):
     page = show("#/tasks?text=hello&with=nobody")
     assert page.get_by_text("The model “nobody” is not on this machine.").is_visible()
+
+
+@there
+def test_the_first_look_is_at_an_example_of_the_task(show, settle):
+    """Not at the beginning of a story, with which every visit begins; any other text stays."""
+    page = show("#/tasks")
+    page.wait_for_selector("[data-answer]")
+    assert "happy" in page.url
+    page = show("#/tasks?text=Hello.")
+    page.wait_for_selector("[data-answer]")
+    assert "Hello" in page.url and "happy" not in page.url

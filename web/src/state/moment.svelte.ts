@@ -57,6 +57,11 @@ class Moment {
   #asked: Answer<Trace> | null = null;
   #again = $state(0);
 
+  /** Whether the text is still the one that every visit begins with. */
+  get untouched(): boolean {
+    return this.text === USUAL.text && !this.more.length;
+  }
+
   /** The text carried through; while a new one is under way, still the last. */
   get trace(): Trace | null {
     return this.#asked?.value ?? null;
