@@ -177,7 +177,8 @@ def distance(teacher: Teacher, gpt: GPT, batch: tuple[Tensor, Tensor, Tensor, Te
     """The loss of the next tokens, and how far the residual stream is from the teacher's, both as means."""
     ids, targets, theirs, where = batch
     row, column = (where >= 0).nonzero(as_tuple=True)
-    x = gpt.token_embedding(ids) + gpt.position_embedding.weight[: ids.shape[1]]
+    first = int(torch.randint(CONTEXT - ids.shape[1] + 1, ()))  # any place of the context is learned
+    x = gpt.token_embedding(ids) + gpt.position_embedding.weight[first : first + ids.shape[1]]
     far = x.new_zeros(())
     for block, (_, _, wanted) in zip(gpt.blocks, stream(teacher, theirs), strict=True):
         x = block(x)

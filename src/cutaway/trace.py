@@ -19,6 +19,8 @@ from cutaway.config import Config
 from cutaway.errors import CutawayError, nearest
 
 IN_ATTENTION = ("norm", "queries", "keys", "values", "scores", "masked", "weights", "heads", "merged", "output")
+UNFUSED = ("scores", "masked", "weights", "heads")
+"""What only attention step by step has: the fused kernel goes from queries, keys and values to what is merged."""
 IN_MLP = ("norm", "hidden", "activation", "output")
 
 Replacement = Tensor | Callable[[Tensor], Tensor]
@@ -69,10 +71,12 @@ UNWATCHED: Watch = _Unwatched()
 class _Scoped:
     """A trace seen from inside one block: names get the block's name in front."""
 
-    watching = True
-
     def __init__(self, trace: Trace, scope: str):
         self.trace, self.scope = trace, scope
+
+    @property
+    def watching(self) -> bool:
+        return self.trace.looks_into(self.scope)
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
         return self.trace(f"{self.scope}.{name}", value)
@@ -99,6 +103,10 @@ class Trace:
         """Refuse a pattern that matches nothing in such a model, with the nearest name that exists."""
         for pattern in [*self.keep, *self.replace]:
             check_name(pattern, config)
+
+    def looks_into(self, scope: str) -> bool:
+        """Whether attention in this place must go step by step, to be seen."""
+        return True
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
         for pattern, new in self.replace.items():
@@ -140,6 +148,17 @@ class Trace:
         single = Trace(self.keep, self.replace)
         single.kept = {name: value[index] for name, value in self.kept.items()}
         return single
+
+
+class Fused(Trace):
+    """A trace that leaves attention its fused kernel, except where something inside it is wanted.
+
+    Quicker for long texts, and the same numbers but for their last digit.
+    """
+
+    def looks_into(self, scope: str) -> bool:
+        inside = [f"{scope}.{step}" for step in UNFUSED]
+        return any(fnmatch.filter(inside, pattern) for pattern in [*self.keep, *self.replace])
 
 
 Where = tuple[Any, ...]

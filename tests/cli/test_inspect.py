@@ -92,6 +92,11 @@ def test_steering_and_patching_are_done_from_the_command_line(cutaway, folder):
     ).json  # fmt: skip
     wanted = {"layer": 1, "toward": "fox", "away": "hill", "strength": 3.0, "position": 2}
     assert told["changes"] == [{"kind": "steer", **wanted}] and max(told["kl"][:2]) == 0 and max(told["kl"]) > 0
+    pushed = cutaway(
+        "inspect", "change", TEXT, "--push", 2, "--toward", " a", "--strength", 2, "-m", folder, "--json"
+    ).json
+    assert pushed["changes"] == [{"kind": "toward", "layer": 2, "token": " a", "strength": 2.0, "position": None}]
+    assert pushed["moved"][0]["token"]["text"] == " a" and pushed["moved"][0]["after"] > pushed["moved"][0]["before"]
     same = cutaway(
         "inspect", "change", TEXT, "--patch", "blocks.1.residual", "--from", TEXT, "-m", folder, "--json"
     ).json
@@ -138,6 +143,8 @@ def test_a_long_text_in_the_terminal_and_as_json(cutaway, folder):
         (["change", "a b", "--ablate-head", "9.0"], "no layer 9"),
         (["change", "a b", "--ablate-neuron", "0.9999"], "no neuron 9999"),
         (["change", "a b", "--steer", 1], "--toward"),
+        (["change", "a b", "--push", 1], "--toward"),
+        (["change", "a b", "--push", 1, "--toward", "a long text"], "tokens"),
         (["change", "a b", "--patch", "blocks.1.residual"], "--from"),
         (["change", "a b", "--patch", "nothing", "--from", "a b"], "Nothing in this model is called 'nothing'"),
         (["beams", "a b", "-b", 0], "1 or more"),

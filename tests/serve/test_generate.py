@@ -12,19 +12,29 @@ TEXT = "Once upon a time there was"
 HOW = {"temperature": 1.2, "top_k": 20, "top_p": 0.9, "seed": 7}
 
 
-def test_the_cache_and_the_choices_are_of_one_text(client, trace, tiny_lm):
-    key = trace(TEXT)["id"]
-    steps = client.get(f"/api/traces/{key}/cache", params={**HOW, "max_tokens": 6}).json()
-    drawn = client.get(f"/api/traces/{key}/choices", params={**HOW, "max_tokens": 6}).json()
+def test_the_cache_and_the_choices_are_of_one_text_written_once(client, trace, tiny_lm):
+    key, passes = trace(TEXT)["id"], []
+    hook = tiny_lm.model.blocks[0].register_forward_pre_hook(lambda *_: passes.append(1))
+    try:
+        found = client.get(f"/api/traces/{key}/writing", params={**HOW, "max_tokens": 6}).json()
+    finally:
+        hook.remove()
+    steps, drawn = found["cache"], found["choices"]
+    assert len(passes) == len(steps["steps"]) - 1  # the prompt was read when the text was
     assert steps == cache(tiny_lm, TEXT, 6, **HOW).to_dict()
-    assert drawn == choices(tiny_lm, TEXT, 6, **HOW).to_dict()
+    wanted = choices(tiny_lm, TEXT, 6, **HOW).to_dict()
+    assert {**drawn, "steps": []} == {**wanted, "steps": []}
+    for one, other in zip(drawn["steps"], wanted["steps"], strict=True):
+        assert one["chosen"] == other["chosen"] and one["die"] == other["die"]
+        chances = [[row["chance"] for row in step["candidates"]] for step in (one, other)]
+        assert chances[0] == pytest.approx(chances[1], rel=1e-4)
     written = [step["token"]["id"] for step in steps["steps"] if step["token"]]
     assert [step["chosen"] for step in drawn["steps"]][: len(written)] == written
 
 
 def test_a_top_k_of_nothing_is_the_whole_vocabulary(client, trace):
-    drawn = client.get(f"/api/traces/{trace(TEXT)['id']}/choices", params={"top_k": 0, "max_tokens": 1}).json()
-    assert drawn["steps"][0]["possible"] == 320
+    drawn = client.get(f"/api/traces/{trace(TEXT)['id']}/writing", params={"top_k": 0, "max_tokens": 1}).json()
+    assert drawn["choices"]["steps"][0]["possible"] == 320
 
 
 def test_the_tree_is_the_search(client, trace, tiny_lm):
@@ -36,8 +46,8 @@ def test_the_tree_is_the_search(client, trace, tiny_lm):
 @pytest.mark.parametrize(
     ("view", "wrong"),
     [
-        ("cache", {"max_tokens": 0}), ("cache", {"max_tokens": 101}), ("cache", {"temperature": 0}),
-        ("choices", {"seed": -1}), ("choices", {"top_p": 2}), ("beams", {"beams": 9}), ("beams", {"max_tokens": 41}),
+        ("writing", {"max_tokens": 0}), ("writing", {"max_tokens": 101}), ("writing", {"temperature": 0}),
+        ("writing", {"seed": -1}), ("writing", {"top_p": 2}), ("beams", {"beams": 9}), ("beams", {"max_tokens": 41}),
     ],
 )  # fmt: skip
 def test_what_is_out_of_bounds_is_refused(client, trace, view, wrong):
@@ -48,6 +58,6 @@ def test_what_is_out_of_bounds_is_refused(client, trace, view, wrong):
 def test_a_full_context_writes_nothing(client, trace, tiny_lm):
     ids = (tiny_lm.ids("the little fox ") * 48)[: tiny_lm.config.context]
     key = trace("", more=ids)["id"]
-    assert client.get(f"/api/traces/{key}/cache").json()["steps"] == []
-    assert client.get(f"/api/traces/{key}/choices").json()["steps"] == []
+    found = client.get(f"/api/traces/{key}/writing").json()
+    assert found["cache"]["steps"] == found["choices"]["steps"] == []
     assert client.get(f"/api/traces/{key}/beams").status_code == 200

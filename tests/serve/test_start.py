@@ -33,6 +33,20 @@ def test_the_address_carries_the_model_and_the_text():
         assert start.address(listener, "gpt2", "A b&c") == f"http://127.0.0.1:{port}/#/predict?model=gpt2&text=A+b%26c"
 
 
+def test_a_judge_of_texts_is_opened_on_its_page():
+    with start.bind() as listener:
+        assert start.address(listener, "/my/judge", "A b", "tasks").endswith("/#/tasks?with=%2Fmy%2Fjudge&text=A+b")
+
+
+def test_threads_sleep_while_they_wait_unless_they_were_told_otherwise(monkeypatch):
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    start.share_the_cores()
+    assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    start.share_the_cores()
+    assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
+
+
 def test_explore_serves_until_it_is_interrupted(tiny_lm, tmp_path):
     """The whole command: it prints its address, answers there, and Ctrl-C ends it without a complaint."""
     tiny_lm.save(tmp_path / "mine")

@@ -60,3 +60,84 @@ def test_mistakes_are_refused_with_words(client):
     assert 400 <= answer.status_code < 500 and "nobody" in answer.json()["error"]["what"]
     answer = client.get("/api/tasks/answers/0123/between")
     assert answer.status_code == 404 and answer.json()["error"]["code"] == "forgotten"
+
+
+@pytest.fixture(scope="session")
+def judges(tiny_lm, tmp_path_factory) -> dict[str, str]:
+    """Untrained judges of several texts, and a translator that must be told the direction, each in a folder."""
+    import torch
+
+    from cutaway.config import Config
+    from cutaway.language_model import LanguageModel
+    from cutaway.model import GPT
+    from cutaway.tasks import Choice, Entailment, Similarity, Translation, save_task
+    from cutaway.tasks.head import Classifier, write_classifier
+
+    home = tmp_path_factory.mktemp("judges")
+    tokenizer = tiny_lm.tokenizer.with_specials(["<|start|>", "<|delimiter|>", "<|extract|>", "<|there|>", "<|back|>"])
+
+    def gpt() -> GPT:
+        torch.manual_seed(4)
+        shape = {"context": 48, "width": 48, "layers": 2, "heads": 4, "end_token": tokenizer.end}
+        return GPT(Config(vocabulary=len(tokenizer), **shape))
+
+    tasks = [Entailment(("yes", "no", "maybe")), Similarity(("no", "yes")), Choice(3)]
+    for task in tasks:
+        write_classifier(Classifier(gpt(), task.outputs), tokenizer, task, home / task.name)
+    LanguageModel(gpt(), tokenizer, "two ways").save(home / "translation")
+    save_task(Translation("<|there|>", "<|back|>"), home / "translation")
+    return {name: str(home / name) for name in ("entailment", "similarity", "choice", "translation")}
+
+
+@pytest.fixture
+def ask(explorer, client, judges):
+    explorer.models.folders = list(judges.values())
+
+    def ask(name: str, **more):
+        return client.post("/api/tasks/answers", json={"model": judges[name], "text": "the fox runs", **more})
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("name", "others", "record", "forms"),
+    [
+        ("entailment", ["on the hill"], {"premise": "the fox runs", "hypothesis": "on the hill"}, 1),
+        ("similarity", ["a hill"], {"first": "the fox runs", "second": "a hill"}, 2),
+        ("choice", ["up", "on", "to a hill"], {"context": "the fox runs", "choices": ["up", "on", "to a hill"]}, 3),
+    ],
+)
+def test_several_texts_are_judged_together_and_each_reading_can_be_looked_into(
+    ask, client, judges, name, others, record, forms
+):
+    from cutaway.tasks.answer import classify, load_classifier
+
+    listed = {one["name"]: one for one in client.get("/api/tasks").json()}
+    assert listed[judges[name]] == {
+        "name": judges[name], "task": name, "there": True, "others": len(others), "two_way": False,
+    }  # fmt: skip
+    judge = load_classifier(judges[name])
+    wanted = next(classify(judge, [record]))
+    read = judge.task.forms(record, judge.tokenizer)
+    found = ask(name, others=others).json()
+    assert (found["label"], found["forms"]) == (wanted.label, forms)
+    assert dict(found["probabilities"]) == pytest.approx(wanted.probabilities, rel=1e-4)
+    assert found["form"] == (wanted.number if name == "choice" else 0)
+    for form in range(forms):
+        seen = ask(name, others=others, form=form).json()
+        assert [one["id"] for one in seen["tokens"]] == read[form].ids
+        source = judge.tokenizer.decode([seen["tokens"][at]["id"] for at in seen["source"]])
+        assert "<|" not in source and "the fox runs" in source
+        table = client.get(f"/api/tasks/answers/{seen['id']}/between", params={"layer": 1}).json()
+        assert len(table["weights"][0]) == len(seen["source"])
+
+
+def test_a_text_that_is_missing_is_said(ask):
+    answer = ask("choice", others=["up", " "])
+    assert answer.status_code == 422 and "2 of them" in answer.json()["error"]["what"]
+
+
+def test_a_translator_of_two_ways_is_told_which(ask, client, judges):
+    assert {one["name"]: one["two_way"] for one in client.get("/api/tasks").json()}[judges["translation"]]
+    marks = [{one["text"] for one in ask("translation", back=back).json()["tokens"]} for back in (False, True)]
+    assert "<|there|>" in marks[0] - marks[1] and "<|back|>" in marks[1] - marks[0]

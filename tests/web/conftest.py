@@ -6,7 +6,7 @@ import shutil
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +58,12 @@ def long_lm(tiny_lm) -> Any:
 class Served:
     """A server of the explorer in this process, that can go away and come back."""
 
-    def __init__(self, *models: Any):
+    def __init__(self, *models: Any, folders: Sequence[str] = ()):
         pytest.importorskip("fastapi", reason="the extra `serve` is not installed")
         from cutaway.serve.explorer import Explorer
         from cutaway.serve.start import bind
 
-        self.explorer = Explorer()
+        self.explorer = Explorer(folders)
         for lm in models:
             self.explorer.models.add(lm)
         listener = bind()
@@ -89,6 +89,12 @@ class Served:
     def stop(self) -> None:
         self.server.should_exit = True
         self.thread.join(10)
+
+
+@pytest.fixture(scope="session")
+def server() -> type[Served]:
+    """For tests that want a server of their own."""
+    return Served
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,11 @@ def at(page: str, text: str = TEXT, **more: object) -> str:
     return f"#/{page}?text={quote(text)}" + "".join(f"&{name}={quote(str(value))}" for name, value in more.items())
 
 
+def said_count(number: int) -> str:
+    """A whole number as the page writes it."""
+    return f"{number:,}".replace(",", "\u202f")
+
+
 def numbers(page, selector: str) -> list[float]:
     return [float(one.get_attribute("value")) for one in page.query_selector_all(f"{selector} data")]
 
@@ -62,6 +67,15 @@ def test_picking_goes_on_keeps_branches_and_stands_in_the_address(show, settle, 
     page.locator(".bars .row").nth(1).click()
     settle(page)
     assert page.locator(".tree button").count() == 4
+    chances = [
+        builtin.predict(TEXT, k=2)[0].probability,
+        builtin.predict([*builtin.ids(TEXT), first], k=2)[1].probability,
+    ]
+    page.wait_for_function("document.querySelectorAll('.tree data').length === 3")
+    assert numbers(page, ".tree")[:1] == pytest.approx(chances[:1], rel=1e-4)
+    assert sorted(numbers(page, ".tree")) == pytest.approx(
+        sorted([*chances, builtin.predict(TEXT, k=2)[1].probability]), rel=1e-4
+    )
     best = builtin.predict([*builtin.ids(TEXT), second], k=10)
     assert numbers(page, ".bars .share") == pytest.approx([one.probability for one in best], rel=1e-4)
     again = show(page.url.split("/", 3)[3])
@@ -81,9 +95,9 @@ def test_attention_shows_the_numbers_of_the_cell_and_the_head(show, builtin):
         assert numbers(page, f"[data-summary={kind}]") == pytest.approx([getattr(found, kind)[0][5]], rel=1e-4)
 
 
-def test_attention_has_a_picture_for_every_head_and_the_future_is_masked(show, settle):
+def test_attention_has_a_picture_for_every_head_and_the_future_is_masked(show, settle, builtin):
     page = show(at("attention", position=2, key=5))
-    assert page.locator(".glance button").count() == 36
+    assert page.locator(".glance button").count() == builtin.config.layers * builtin.config.heads
     page.wait_for_selector("[data-step=weight]")
     assert numbers(page, "[data-step=weight]") == [0]
     page.locator('[data-head="3.1"]').click()
@@ -200,11 +214,26 @@ def test_an_empty_text_is_said_and_predicted_from(show, builtin):
     assert numbers(page, ".bars .share") == pytest.approx([one.probability for one in best], rel=1e-4)
 
 
-def test_a_text_too_long_is_said_and_can_be_shortened(show, settle):
-    page = show(at("predict", "word " * 700), wait=False)
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_has_something_to_say_of_no_text_and_of_too_much(show, settle, builtin, name):
+    page = show(at(name, ""))
+    assert page.locator("[role=alert]").count() == 0
+    assert page.get_by_text("Nothing written").is_visible()
+    page.keyboard.press("e")
+    page.locator("#text-field").fill("word " * (builtin.config.context + 100))
+    page.wait_for_selector("main > .failure [role=alert]")
+    assert said_count(builtin.config.context) in page.locator("[role=alert]").first.inner_text()
+    page.locator("#text-field").fill("The cat")
+    page.wait_for_selector("main > .failure", state="detached")
+    settle(page)
+    assert page.locator("[role=alert]").count() == 0
+
+
+def test_a_text_too_long_is_said_and_can_be_shortened(show, settle, builtin):
+    page = show(at("predict", "word " * (builtin.config.context + 100)), wait=False)
     page.wait_for_selector("[role=alert]")
     said = page.locator("[role=alert]").first.inner_text()
-    assert "512" in said and "Shorten" in said
+    assert said_count(builtin.config.context) in said and "Shorten" in said
     page.keyboard.press("e")
     page.locator("#text-field").fill("Once upon")
     settle(page)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -60,6 +61,59 @@ def test_a_judgement_shows_its_classes(show, settle):
     shown = [one.get_attribute("data-class") for one in page.query_selector_all("[data-class]")]
     assert shown == list(wanted.probabilities)
     assert numbers(page, "[data-class]") == pytest.approx(list(wanted.probabilities.values()), rel=1e-4)
+
+
+@pytest.fixture
+def judge(served, tiny_lm, tmp_path) -> Iterator[str]:
+    """An untrained judge of a context and two ways it may go on, on the list of tasks."""
+    import torch
+
+    from cutaway.config import Config
+    from cutaway.model import GPT
+    from cutaway.tasks import Choice
+    from cutaway.tasks.head import Classifier, write_classifier
+
+    torch.manual_seed(4)
+    tokenizer = tiny_lm.tokenizer.with_specials(["<|start|>", "<|delimiter|>", "<|extract|>"])
+    gpt = GPT(Config(vocabulary=len(tokenizer), context=48, width=48, layers=2, heads=4, end_token=tokenizer.end))
+    write_classifier(Classifier(gpt, 1), tokenizer, Choice(2), tmp_path / "judge")
+    served.explorer.models.folders.append(str(tmp_path / "judge"))
+    yield str(tmp_path / "judge")
+    served.explorer.models.folders.remove(str(tmp_path / "judge"))
+
+
+def test_choices_are_written_under_the_text_and_judged(show, settle, judge):
+    from cutaway.tasks.answer import classify, load_classifier
+
+    page = show(f"#/tasks?text=the+fox&with={quote(judge)}")
+    assert page.locator("[data-class]").count() == 0
+    for at, text in enumerate(("runs up a hill", "sleeps")):
+        page.locator(f"[data-other='{at}']").fill(text)
+    page.wait_for_selector("[data-class]")
+    settle(page)
+    record = {"context": "the fox", "choices": ["runs up a hill", "sleeps"]}
+    wanted = next(classify(load_classifier(judge), [record]))
+    assert numbers(page, "[data-class]") == pytest.approx(list(wanted.probabilities.values()), rel=1e-4)
+    assert "sleeps" in page.locator("[data-class]").nth(1).inner_text()
+    page.locator(".picture fieldset label:not(.chosen)", has_text="choice").click()
+    settle(page)
+    assert "form=" in page.url and page.locator("[role=alert]").count() == 0
+    again = show(page.url.split("/", 3)[3])
+    again.wait_for_selector("[data-class]")
+    assert again.locator("[data-other='1']").input_value() == "sleeps"
+
+
+@there
+def test_the_beams_of_a_translation_can_be_turned(show, settle):
+    from cutaway.language_model import load
+    from cutaway.tasks import load_task
+    from cutaway.tasks.answer import translate
+
+    page = show(f"#/tasks?text={quote(TEXT)}")
+    page.get_by_role("slider", name="beams").fill("1")
+    settle(page)
+    wanted = next(translate(load("translator"), load_task(DATA / "translator"), [TEXT], beams=1))
+    assert "beams=1" in page.url and page.locator("[data-answer]").inner_text() == wanted.text
 
 
 def test_a_model_that_is_not_there_is_said(show):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from urllib.parse import unquote_plus, urlencode
 
 import pytest
 
@@ -28,7 +29,7 @@ def test_a_step_says_everything_in_every_language(name):
     step = STEPS[name]
     assert set(step) == {"page", "place", "point", "title", "words", "try"}
     assert step["page"] in PAGES
-    assert set(step["place"]) <= {"text", "position", "layer", "head", "step", "settings"}
+    assert set(step["place"]) <= {"text", "position", "layer", "head", "find", "step", "settings"}
     for part in ("title", "words", "try"):
         assert set(step[part]) == LANGUAGES
         gaps = [set(re.findall(r"\{(\w+)\}", words)) for words in step[part].values()]
@@ -38,6 +39,28 @@ def test_a_step_says_everything_in_every_language(name):
     # Two or three short sentences.
     assert len(step["words"]["en"]) <= 320 and len(step["words"]["ru"]) <= 340 and len(step["words"]["zh-Hans"]) <= 150
     assert 2 <= len(re.findall(r"[.?:](?= |$)", step["words"]["en"])) <= 5
+
+
+def test_a_head_that_is_looked_for_is_found_by_computation(show, settle, builtin):
+    """Whatever the built-in model is: the step shows the head that looks most from one word to the other."""
+    from cutaway.inspect.attention import looking
+    from cutaway.inspect.run import run
+
+    place = STEPS["why-attention"]["place"]
+    seen = run(builtin, place["text"])
+    words = [one.text for one in seen.tokens]
+    position = len(words) - 1 - words[::-1].index(place["find"]["from"])
+    key = position - 1 - words[:position][::-1].index(place["find"]["to"])
+    layer, head, _ = looking(seen, position, key)
+    for name in ("why-attention", "change"):
+        step = STEPS[name]
+        settings = {key: re.sub(r"\{\w+\}", "0", value) for key, value in step["place"]["settings"].items()}
+        page = show(f"#/{step['page']}?" + urlencode({"text": place["text"], "tour": name, **settings}))
+        wanted = [f"{key}={value}" for key, value in (("layer", layer), ("head", head)) if value]
+        page.wait_for_function("wanted => wanted.every((one) => location.hash.includes(one))", arg=wanted)
+        settle(page)
+        assert not page.get_by_role("link", name="Set this step up again").is_visible()
+    assert f'"layer":{layer},"head":{head}' in unquote_plus(page.url)
 
 
 def test_steps_of_the_walk_are_steps_it_has():

@@ -88,16 +88,18 @@ def in_browser(text: str, model: str, port: int, show: bool, device: str | None,
     from cutaway.serve import start
 
     start.require()
+    start.share_the_cores()
     from cutaway.serve.explorer import Explorer as Server
+    from cutaway.tasks import load_task
 
-    options.locate(model)  # with a bar, if it must be fetched
+    judges = load_task(options.locate(model)).outputs > 0  # a classifier has no next token to look at
     name = str(Path(model).resolve()) if Path(model).exists() else model
     server = Server([name] if Path(model).exists() else [], device, dtype)
     listener = start.bind(port)
-    address = start.address(listener, name, text)
+    address = start.address(listener, name, text, "tasks" if judges else "predict")
 
     def ready() -> None:
-        server.models.wake(name)
+        server.models.wake("builtin" if judges else name)
         screen.show(f"The explorer is at {address}")
         if show and start.has_screen():
             start.open_browser(address)

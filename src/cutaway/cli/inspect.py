@@ -43,9 +43,10 @@ Count8 = Annotated[int, option("--count", "-k", value="N", help="How many of the
 AblateHeads = Annotated[list[str] | None, option("--ablate-head", value="L.H", help="Layer.head; repeatable.")]
 AblateNeurons = Annotated[list[str] | None, option("--ablate-neuron", value="L.N", help="Layer.neuron; repeatable.")]
 SteerAt = Annotated[int | None, option("--steer", value="LAYER", help="Add a direction after this layer.")]
-Toward = Annotated[str, option("--toward", value="TEXT", help="Steer: towards what this text makes there ...")]
+PushAt = Annotated[int | None, option("--push", value="LAYER", help="Push towards one token after this layer.")]
+Toward = Annotated[str, option("--toward", value="TEXT", help="Push: the token. Steer: what this text makes there ...")]
 Away = Annotated[str, option("--away", value="TEXT", help="... from what this one makes.")]
-Strength = Annotated[float, option("--strength", value="N", help="Steer: how many times the direction is added.")]
+Strength = Annotated[float, option("--strength", value="N", help="Steer, push: how many times the direction is added.")]
 PatchName = Annotated[str | None, option("--patch", value="NAME", help="Put in this value of another text.")]
 Source = Annotated[str, option("--from", value="TEXT", help="Patch: the other text.")]
 SourcePosition = Annotated[int | None, option("--from-position", value="N", help="Patch: the other text's token.")]
@@ -257,6 +258,7 @@ def change(
     ablate_head: AblateHeads = None,
     ablate_neuron: AblateNeurons = None,
     steer: SteerAt = None,
+    push: PushAt = None,
     toward: Toward = "",
     away: Away = "",
     strength: Strength = 1.0,
@@ -266,11 +268,13 @@ def change(
     at: Where = None,
     position: Position = -1,
 ) -> None:
-    """Take a head or neuron out, steer, or patch from another text: before and after.
+    """Take a head or neuron out, steer, push towards a token, or patch from another text: before and after.
 
     Example: cutaway inspect change "Once upon a" --ablate-head 2.1 --ablate-head 2.3
 
     Example: cutaway inspect change "The day was" --steer 3 --toward " happy" --away " sad"
+
+    Example: cutaway inspect change "The day was" --push 3 --toward " happy"
 
     Example: cutaway inspect change "The cat sat" --patch blocks.1.residual --from "The dog sat"
     """
@@ -282,12 +286,16 @@ def change(
         if not toward:
             raise CutawayError("--steer needs a direction. Add --toward TEXT (and --away TEXT).")
         changes.append(changing.Steer(steer, toward, away, strength, at))
+    if push is not None:
+        if not toward:
+            raise CutawayError("--push needs a token. Add --toward TOKEN, with its space: --toward ' happy'.")
+        changes.append(changing.Toward(push, toward, strength, at))
     if patch is not None:
         if not source:
             raise CutawayError("--patch needs another text to take the value from. Add --from TEXT.")
         changes.append(changing.Patch(patch, source, at, source_position))
     if not changes:
-        raise CutawayError("Nothing is to be changed. Add --ablate-head, --ablate-neuron, --steer or --patch.")
+        raise CutawayError("Nothing is to be changed. Add --ablate-head, --ablate-neuron, --steer, --push or --patch.")
     before, after = asked.run(), asked.run(changes=tuple(changes))
     found = changing.changed(before, after, position)
     asked.answer("change", after, found.to_dict(), lambda: drawings.change(after, found))

@@ -151,6 +151,17 @@ def heads(run: Run, layers: Sequence[int] | None = None, picture: int = 0) -> He
     )
 
 
+@torch.inference_mode()
+def looking(run: Run, position: int, key: int) -> tuple[int, int, float]:
+    """The head that looks most from one token to another: its layer, its number, and the weight."""
+    position, key = run.position(position), run.position(key)
+    weights = torch.stack(
+        [run[f"blocks.{layer}.attention.weights"][:, position, key].float() for layer in range(run.lm.config.layers)]
+    )  # [layer, head]
+    layer, head = divmod(int(weights.argmax()), weights.shape[1])
+    return layer, head, float(weights[layer, head])
+
+
 def mean(weights: Tensor) -> Tensor:
     """The mean over queries [head, query]; 0 where there are none (a text of one token)."""
     return weights.sum(-1) / max(1, weights.shape[-1])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cutaway.config import Config
-from cutaway.inspect.generation import watch
+from cutaway.generate import Result
+from cutaway.inspect.generation import Step, watch
 from cutaway.inspect.numbers import Token, token
 from cutaway.inspect.run import check
 
@@ -84,11 +86,15 @@ def cache(lm: LanguageModel, prompt: Prompt, max_tokens: int = 20, **settings: A
     """Let the model write, and count what each step computed and what it found in the cache."""
     ids = lm.ids(prompt)
     check(lm, ids)
-    result, steps = watch(lm, ids, max_tokens, [], (), settings)
+    return counted(lm, ids, *watch(lm, ids, max_tokens, [], (), settings))
+
+
+def counted(lm: LanguageModel, prompt: Sequence[int], result: Result, steps: Sequence[Step]) -> CacheSteps:
+    """What each step of a writing that was watched computed and found."""
     chosen: list[int | None] = [*result.ids, None]
     return CacheSteps(
         lm.name,
-        tuple(token(lm.tokenizer, one) for one in ids),
+        tuple(token(lm.tokenizer, one) for one in prompt),
         result.text,
         per_token_bytes(lm),
         tuple(

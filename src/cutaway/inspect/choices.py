@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor
 
+from cutaway.cache import Cache
 from cutaway.errors import CutawayError
 from cutaway.generate import Result, Settings, drafts, generate
-from cutaway.inspect.generation import Watched
+from cutaway.inspect.cache import CacheSteps, counted
+from cutaway.inspect.generation import Step, Watched
 from cutaway.inspect.numbers import Token, rounded, token
-from cutaway.inspect.run import check
+from cutaway.inspect.run import Run, check, lend
 from cutaway.model import GPT
 from cutaway.sampling import choose, keep_top_k, probabilities
+from cutaway.trace import Trace
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel, Prompt
@@ -83,20 +86,40 @@ class Choices:
 
 
 class _Scored(Watched):
-    """A model that remembers the scores it gave."""
+    """A model that remembers the scores it gave, and need not read again what was carried through it before."""
 
-    def __init__(self, model: GPT):
+    def __init__(self, model: GPT, known: Run | None):
         super().__init__(model, lambda start, read: None)
+        self.known = None if known is None or known.changes else known
         self.logits: list[Tensor] = []
+
+    def read(self, ids: Tensor, cache: Cache) -> Tensor:
+        known = self.known
+        if known is None or cache.length or ids.tolist() != [list(known.ids)]:
+            return super().read(ids, cache)
+        lend(known, len(known), cache)
+        self.trace = None
+        self.steps.append(Step(Trace(()), 0, len(known), 0, cache.nbytes))
+        return known["final_norm"][None]
 
     def score(self, hidden: Tensor) -> Tensor:
         self.logits.append(super().score(hidden)[0].float())
         return self.logits[-1][None]
 
 
-@torch.inference_mode()
 def choices(lm: LanguageModel, prompt: Prompt, max_tokens: int = 20, k: int = 10, **settings: Any) -> Choices:
     """Let the model write, and say of each token how it was chosen among the k likeliest."""
+    return choices_and_cache(lm, prompt, max_tokens, k, **settings)[0]
+
+
+@torch.inference_mode()
+def choices_and_cache(
+    lm: LanguageModel, prompt: Prompt, max_tokens: int = 20, k: int = 10, known: Run | None = None, **settings: Any
+) -> tuple[Choices, CacheSteps]:
+    """Both views of one text that the model writes: how each token was chosen, and what was computed for it.
+
+    `known` is a run over the prompt, if there is one: its keys and values are taken over.
+    """
     how = lm.settings(settings, max_tokens)
     plain = Settings(
         max_tokens=max_tokens, temperature=how.temperature, top_k=how.top_k, top_p=how.top_p, seed=how.seed
@@ -105,12 +128,13 @@ def choices(lm: LanguageModel, prompt: Prompt, max_tokens: int = 20, k: int = 10
         raise CutawayError("A choice is shown for temperature, top-k, top-p and a seed. Leave the other settings out.")
     ids = lm.ids(prompt)
     check(lm, ids)
-    model = _Scored(lm.model)
+    model = _Scored(lm.model, known)
     [result] = generate(cast(GPT, model), lm.tokenizer, [ids], how)
     [draft] = drafts([ids], lm.model, lm.tokenizer, Settings(seed=result.seed))  # throws the same dice again
     steps = tuple(_choice(logits, how, draft.dice.random(), k, len(lm.tokenizer)) for logits in model.logits)
     named = {one.id for step in steps for one in step.candidates} | {piece[0] for step in steps for piece in step.line}
-    return Choices(result, {number: token(lm.tokenizer, number) for number in sorted(named)}, steps)
+    words = {number: token(lm.tokenizer, number) for number in sorted(named)}
+    return Choices(result, words, steps), counted(lm, ids, result, model.steps)
 
 
 def _choice(logits: Tensor, how: Settings, die: float, k: int, vocabulary: int) -> Choice:

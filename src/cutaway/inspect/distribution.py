@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cutaway.errors import CutawayError
-from cutaway.inspect.numbers import array, rounded
+from cutaway.inspect.numbers import Array, array, rounded
 from cutaway.inspect.parameters import find
 
 if TYPE_CHECKING:
@@ -41,10 +41,23 @@ def distribution(lm: LanguageModel, name: str, bins: int = 61) -> Distribution:
     if bins < 1:
         raise CutawayError(f"A distribution has 1 bin or more, not {bins}.")
     matrix = find(lm.config, name)
-    weights = array(dict(lm.model.named_parameters())[matrix.name]).ravel()
-    low, high = float(weights.min()), float(weights.max())
+    weights = np.sort(array(dict(lm.model.named_parameters())[matrix.name]), axis=None)
+    low, high = float(weights[0]), float(weights[-1])
     if low == high:
         low, high = low - 0.5, high + 0.5
-    counts, edges = np.histogram(weights, bins, (low, high))
-    quarters = np.quantile(weights, (0.25, 0.5, 0.75))
-    return Distribution(matrix.name, edges, counts, (float(quarters[0]), float(quarters[1]), float(quarters[2])))
+    edges = np.linspace(low, high, bins + 1)
+    begins = np.searchsorted(weights, edges[:-1])  # where each bin begins in their order
+    quarters = [part_way(weights, share) for share in (0.25, 0.5, 0.75)]
+    return Distribution(
+        matrix.name,
+        edges,
+        np.diff([*begins, weights.size]),
+        (quarters[0], quarters[1], quarters[2]),
+    )
+
+
+def part_way(ordered: Array, share: float) -> float:
+    """The number that such a share of the others, in their order, are smaller than; between two, in proportion."""
+    at = share * (ordered.size - 1)
+    below, above = ordered[int(at)], ordered[min(int(at) + 1, ordered.size - 1)]
+    return float(below + (float(above) - float(below)) * (at - int(at)))

@@ -55,22 +55,26 @@ def picture(lm: LanguageModel, name: str, size: int = 64) -> Picture:
     elif matrix.block is not None:
         weights = weights.T  # a Linear holds outputs x inputs
     rows, columns = cuts(weights.shape[0], size), cuts(weights.shape[1], size)
-    mean = pool(np.add, weights.astype(np.float64), rows, columns)
-    squares = pool(np.add, np.square(weights, dtype=np.float64), rows, columns)
+    bands = np.split(weights, rows[1:])  # a band of rows at a time: a large matrix is never copied as a whole
+    sums, squares = (np.array(one) for one in zip(*(band_sums(band) for band in bands), strict=True))
     count = np.diff([*rows, weights.shape[0]])[:, None] * np.diff([*columns, weights.shape[1]])
-    mean, squares = mean / count, squares / count
+    sums, squares = (np.add.reduceat(one, columns, axis=1) for one in (sums, squares))
+    mean = sums / count
+    low = np.minimum.reduceat(np.array([band.min(axis=0) for band in bands]), columns, axis=1)
+    high = np.maximum.reduceat(np.array([band.max(axis=0) for band in bands]), columns, axis=1)
+    whole = float(sums.sum()) / weights.size
     return Picture(
         matrix.name,
         matrix.shape,
         mean.astype(np.float32),
-        pool(np.minimum, weights, rows, columns),
-        pool(np.maximum, weights, rows, columns),
-        np.sqrt(np.maximum(squares - mean**2, 0)).astype(np.float32),
+        low,
+        high,
+        np.sqrt(np.maximum(squares / count - mean**2, 0)).astype(np.float32),
         {
-            "mean": float((mean * count).sum() / weights.size),
-            "std": float(weights.std(dtype=np.float64)),
-            "min": float(weights.min()),
-            "max": float(weights.max()),
+            "mean": whole,
+            "std": float(np.sqrt(max(0.0, float(squares.sum()) / weights.size - whole**2))),
+            "min": float(low.min()),
+            "max": float(high.max()),
         },
     )
 
@@ -81,6 +85,7 @@ def cuts(length: int, size: int) -> npt.NDArray[np.int64]:
     return np.arange(bins) * length // bins
 
 
-def pool(how: np.ufunc, weights: Any, rows: Any, columns: Any) -> Any:
-    """Each cell of the picture from the weights in it."""
-    return how.reduceat(how.reduceat(weights, rows, axis=0), columns, axis=1)
+def band_sums(band: Array) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The sum of each column of a few rows, and of its squares."""
+    exact = band.astype(np.float64)
+    return exact.sum(axis=0), np.square(exact, out=exact).sum(axis=0)

@@ -10,30 +10,34 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor
 
+from cutaway.cache import Cache
 from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import Token, token
 from cutaway.model import Block
-from cutaway.trace import Trace, check_name, names
+from cutaway.trace import Fused, Trace, check_name, names
 
 if TYPE_CHECKING:
     from cutaway.inspect.change import Change
     from cutaway.language_model import LanguageModel, Prompt
 
-KEEP_WHOLE = 128 << 20
+KEEP_WHOLE = 32 << 20
 """Below this many bytes everything a text makes is kept; above, the residual stream, and blocks are run again."""
 STREAM = (
     "token_embedding", "position_embedding", "residual.0", "blocks.*.residual", "blocks.*.residual.middle",
-    "blocks.*.attention.heads", "final_norm",
+    "blocks.*.attention.keys", "blocks.*.attention.values", "blocks.*.attention.merged", "final_norm",
 )  # fmt: skip
-"""What is kept of a long text: what is as large as the tokens are many, and cannot be made again for one alone."""
+"""What is kept of a longer text: what is as large as the tokens are many, and what a text that goes on needs."""
+MADE_AGAIN = 128 << 20
+"""So many bytes of what was made again stay at hand; what was asked for longest ago goes first."""
+WORTHWHILE = 16
+"""A common beginning of fewer tokens is not taken over."""
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
     """A text and what the model made of it; `run["blocks.5.attention.weights"]` is one of the intermediates.
 
-    Of a long text only the residual stream is kept: what is inside a block is then made again by the block itself, and
-    the block last asked for stays.
+    Of a longer text only the residual stream is kept: what is inside a block is then made again by the block itself.
     """
 
     lm: LanguageModel
@@ -42,7 +46,7 @@ class Run:
     """How many of the tokens are the prompt's; those after it are its continuation."""
     changes: tuple[Change, ...]
     trace: Trace
-    _latest: dict[int, Trace] = field(default_factory=dict, repr=False)
+    _latest: dict[str, Trace] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -66,18 +70,24 @@ class Run:
         if name == "logits":
             return self.logits()
         check_name(name, self.lm.config)
-        layer = int(name.split(".")[1])
-        block = self._latest.get(layer)
-        if block is None:
-            block = self._block(layer)
-            self._latest.clear()
-            self._latest[layer] = block
-        return block[name]
+        scope, _, part = name.rpartition(".")  # blocks.5.attention, weights
+        if part == "heads" and f"{scope}.merged" not in self.trace.replace:
+            return self.block(int(scope.split(".")[1])).attention.split(self.trace[f"{scope}.merged"][None])[0]
+        found = self._latest.pop(scope, None) or self._inside(scope)
+        self._latest[scope] = found
+        while len(self._latest) > 1 and sum(one.nbytes for one in self._latest.values()) > MADE_AGAIN:
+            del self._latest[next(iter(self._latest))]
+        return found[name]
 
-    def _block(self, layer: int) -> Trace:
-        """What a block makes on its way, by running it again on what it was given."""
-        trace = Trace(f"blocks.{layer}.*", self.trace.replace)
-        self.block(layer)(self.before(layer)[None], watch=trace.within(f"blocks.{layer}"))
+    def _inside(self, scope: str) -> Trace:
+        """What the attention or the MLP of a block makes on its way, by running it again on what it was given."""
+        _, number, part = scope.split(".")
+        trace, block = Trace(f"{scope}.*", self.trace.replace), self.block(int(number))
+        watch = trace.within(scope)
+        if part == "attention":
+            block.attention(watch("norm", block.attention_norm(self.before(int(number))[None])), None, None, watch)
+        else:
+            block.mlp(watch("norm", block.mlp_norm(self.trace[f"blocks.{number}.residual.middle"][None])), watch)
         return trace.row(0)
 
     @torch.inference_mode()
@@ -158,19 +168,53 @@ def within(what: str, number: int, count: int) -> int:
 
 
 @torch.inference_mode()
-def run(lm: LanguageModel, text: Prompt, continuation: Prompt = "", changes: Sequence[Change] = ()) -> Run:
-    """Carry a text through the model, with the changes if there are any, and keep what it makes."""
+def run(
+    lm: LanguageModel,
+    text: Prompt,
+    continuation: Prompt = "",
+    changes: Sequence[Change] = (),
+    after: Run | None = None,
+) -> Run:
+    """Carry a text through the model, with the changes if there are any, and keep what it makes.
+
+    What a longer text has in common with the beginning of another (`after`) is taken over from there, not read again.
+    """
     from cutaway.inspect.change import replacements
 
     prompt = lm.ids(text)
     ids = [*prompt, *lm.ids(continuation)]
     check(lm, ids)
     keep = keep_for(lm, len(ids))
-    trace = Trace(keep, replacements(lm, changes, len(ids)))
+    trace = (Trace if keep == "*" else Fused)(keep, replacements(lm, changes, len(ids)))
+    known = 0 if after is None or changes or keep == "*" else common(after, lm, ids)
+    if after is not None and known >= WORTHWHILE:
+        dtype = lm.model.token_embedding.weight.dtype
+        cache = Cache(lm.config, 1, len(ids), dtype=dtype, device=lm.device)
+        lend(after, known, cache)
+        lm.model.read(torch.tensor([ids[known:]], device=lm.device), cache, trace)
+        trace = trace.row(0)
+        trace.kept = {name: torch.cat((after[name][..., :known, :], new), -2) for name, new in trace.kept.items()}
+        return Run(lm, tuple(ids), len(prompt), (), trace)
     hidden = lm.model.read(torch.tensor([ids], device=lm.device), trace=trace)
     if keep == "*":
         lm.model.score(hidden, trace)
     return Run(lm, tuple(ids), len(prompt), tuple(changes), trace.row(0))
+
+
+def common(run: Run, lm: LanguageModel, ids: Sequence[int]) -> int:
+    """How many tokens of another text a run can lend: the same ones at its beginning, and never the last."""
+    if run.lm is not lm or run.changes:
+        return 0
+    pairs = zip(run.ids, ids[:-1], strict=False)
+    return next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(run), len(ids) - 1))
+
+
+def lend(run: Run, tokens: int, cache: Cache) -> None:
+    """Put the keys and values of the first tokens of a run into an empty cache."""
+    for layer in range(run.lm.config.layers):
+        scope = f"blocks.{layer}.attention"
+        cache.extend(layer, run[f"{scope}.keys"][None, :, :tokens], run[f"{scope}.values"][None, :, :tokens])
+    cache.advance(tokens)
 
 
 @torch.inference_mode()

@@ -13,7 +13,7 @@ from torch import Tensor
 from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import Array, Token, array, rounded
 from cutaway.inspect.run import Run
-from cutaway.trace import UNWATCHED, Trace, Watch
+from cutaway.trace import Fused
 
 METHODS = ("gradient", "integrated")
 AT_ONCE = 2048
@@ -57,15 +57,6 @@ class Saliency:
             "norm": rounded(self.norm),
             "gap": rounded(self.gap),
         }
-
-
-class _Given(Trace):
-    """The embeddings are given; nothing inside the blocks is watched, so that attention takes the fused path."""
-
-    watching = False
-
-    def within(self, scope: str) -> Watch:
-        return super().within(scope) if self.replace.keys() - {"token_embedding"} else UNWATCHED
 
 
 def saliency(run: Run, targets: Sequence[int] | None = None, method: str = "gradient", steps: int = 16) -> Saliency:
@@ -115,7 +106,7 @@ def logit_of(run: Run, target: Target, length: int | None = None) -> Callable[[T
 
 
 def _read(run: Run, ids: Tensor, embeddings: Tensor) -> Tensor:
-    trace = _Given((), {**run.trace.replace, "token_embedding": lambda _: embeddings})
+    trace = Fused((), {**run.trace.replace, "token_embedding": lambda _: embeddings})
     return run.lm.model.read(ids, trace=trace)
 
 

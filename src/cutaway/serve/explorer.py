@@ -65,9 +65,11 @@ class Explorer:
         with self.lock:
             found = self.runs.get(key)
         if found is None:
-            from cutaway.inspect.run import run
+            from cutaway.inspect.run import common, run
 
-            found = run(lm, ids, changes=read_changes(changes))
+            with self.lock:
+                before = max(self.runs.values(), key=lambda one: common(one, lm, ids), default=None)
+            found = run(lm, ids, changes=read_changes(changes), after=before)
         self.remember(key, found)
         return key, found
 

@@ -34,10 +34,19 @@ def bind(port: int = 0) -> socket.socket:
     return listener
 
 
-def address(listener: socket.socket, model: str = "builtin", text: str = "") -> str:
-    """Where the page is, with the model and the text to begin with."""
-    asked = {key: value for key, value, usual in (("model", model, "builtin"), ("text", text, "")) if value != usual}
-    return f"http://{HOST}:{listener.getsockname()[1]}/" + (f"#/predict?{urlencode(asked)}" if asked else "")
+def address(listener: socket.socket, model: str = "builtin", text: str = "", page: str = "predict") -> str:
+    """Where the page is, with the model and the text to begin with; a judge of texts is opened on the page of tasks."""
+    key, usual = ("with", "translator") if page == "tasks" else ("model", "builtin")
+    asked = {name: value for name, value, common in ((key, model, usual), ("text", text, "")) if value != common}
+    return f"http://{HOST}:{listener.getsockname()[1]}/" + (f"#/{page}?{urlencode(asked)}" if asked else "")
+
+
+def share_the_cores() -> None:
+    """Let torch's threads sleep while they wait for each other: spinning, they would fight the browser for the cores.
+
+    Call it before torch is loaded. Where other programs are busy, a pass is then several times as quick.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def has_screen() -> bool:

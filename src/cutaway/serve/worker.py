@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from cutaway.model import GPT
+    from cutaway.model import GPT, Block
 
 T = TypeVar("T")
 LOOK = 0.05
@@ -23,7 +23,7 @@ class Outdated(Exception):
 
 
 class Worker:
-    """Runs one piece of work at a time. When the one who asked goes away, the work stops at the next block."""
+    """Runs one piece of work at a time. When the one who asked goes away, it stops inside the next block."""
 
     def __init__(self) -> None:
         self.pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cutaway-model")
@@ -55,9 +55,10 @@ class Worker:
             raise Outdated
 
     def watch(self, model: GPT) -> None:
-        """Have this model ask, before each of its blocks, whether anybody still waits."""
-        for block in model.blocks:
-            block.register_forward_pre_hook(self.check)
+        """Have this model ask, twice in each of its blocks, whether anybody still waits."""
+        for block in cast("Iterable[Block]", model.blocks):
+            block.attention.register_forward_pre_hook(self.check)
+            block.mlp.register_forward_pre_hook(self.check)
 
     def close(self) -> None:
         if self.gone is not None:

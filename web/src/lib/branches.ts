@@ -46,3 +46,7 @@ export function cut(branches: Branch[], path: number[]): Branch[] {
 }
 
 export const ids = (branches: Branch[]): number[] => branches.flatMap((one) => [one.id, ...ids(one.children)]);
+
+/** The ways to the ends of the tree. */
+export const ends = (branches: Branch[], before: number[] = []): number[][] =>
+  branches.flatMap((one) => (one.children.length ? ends(one.children, [...before, one.id]) : [[...before, one.id]]));

@@ -1,9 +1,10 @@
 /** Where the reader is on the guided tour. The step stands in the address, so that a link and the browser's way back show it. */
 
 import { write } from '../lib/url';
-import { moment } from '../state/moment.svelte';
+import { moment, type Trace } from '../state/moment.svelte';
 import { remember, remembered } from '../state/preferences.svelte';
-import { steps, type Step } from './steps';
+import { get } from '../state/server.svelte';
+import { placeOf, steps, type Head, type Step } from './steps';
 
 /** Asked for nothing in particular: the address was bare when the explorer opened. */
 const bare = location.hash.length < 3;
@@ -15,7 +16,9 @@ class Tour {
   step = $derived<Step | null>(steps.find((one) => one.name === moment.tour) ?? null);
   at = $derived(this.step ? steps.indexOf(this.step) : -1);
   /** The reader has left what the step set up: it can be shown again. */
-  strayed = $derived(this.step !== null && write(moment.place()) !== this.step.address);
+  strayed = $derived(this.step !== null && write(moment.place()) !== this.address(this.step));
+  /** The heads that steps look for, once they are known. */
+  #found = $state<Record<string, Head>>({});
 
   /** Whether to offer the tour: once, to someone who came without a link. */
   get offered(): boolean {
@@ -23,7 +26,28 @@ class Tour {
   }
   /** Where the tour begins, or goes on. */
   get entrance(): string {
-    return (this.step ?? steps.find((one) => one.name === this.#seen) ?? steps[0]!).address;
+    return this.address(this.step ?? steps.find((one) => one.name === this.#seen) ?? steps[0]!);
+  }
+  /** Where a step is, with the head it looks for. */
+  address(step: Step): string {
+    return write(placeOf(step, this.#found[JSON.stringify([step.place.text, step.place.find])] ?? null));
+  }
+  /** Find the head a step looks for in the text carried through, and go to it if the step is still as it was set up. */
+  async find(step: Step, trace: Trace, signal: AbortSignal): Promise<void> {
+    const key = JSON.stringify([step.place.text, step.place.find]);
+    const { find, text } = step.place;
+    if (!find || this.#found[key] || trace.text !== text || trace.model !== 'builtin') return;
+    const last = (word: string, before: number): number => trace.tokens.findLastIndex((token, i) => i < before && token.text === word);
+    const position = last(find.from, trace.tokens.length);
+    const looked = last(find.to, position);
+    if (looked < 0) return;
+    const { layer, head } = await get<Head>(`traces/${trace.id}/looking`, { position, key: looked }, signal);
+    if (signal.aborted) return;
+    const untouched = !this.strayed;
+    this.#found[key] = { layer, head };
+    if (!untouched) return;
+    Object.assign(moment, { layer, head });
+    for (const [name, value] of Object.entries(placeOf(step, { layer, head }).settings)) moment.set(name, value, '', step.page);
   }
   neighbour(by: 1 | -1): Step | null {
     return this.at < 0 ? null : (steps[this.at + by] ?? null);
@@ -31,7 +55,7 @@ class Tour {
 
   go(by: 1 | -1): void {
     const to = this.neighbour(by);
-    if (to) location.hash = to.address;
+    if (to) location.hash = this.address(to);
   }
   /** Stay on the page, without the tour; it goes on from here another time. */
   leave(): void {

@@ -71,7 +71,8 @@ const draw = (() => {
     return canvas.getImageData(0, 0, 1, 1).data;
   };
 
-  /** A matrix as a picture, its rows labelled where they are high enough; pointing at a cell says its numbers. null cells (the mask) stay empty. */
+  /** A matrix as a picture, its rows labelled where they are high enough; pointing at a cell, or going there with the arrow keys, says its numbers.
+   *  null cells (the mask) stay empty. */
   const heat = (matrix, describe, labels) => {
     const rows = matrix.length, columns = matrix[0].length;
     const values = matrix.flat();
@@ -82,7 +83,8 @@ const draw = (() => {
     const cell = Math.max(1, Math.min(22, Math.floor(900 / columns)));
     canvas.style.width = `${columns * cell}px`;
     canvas.setAttribute("role", "img");
-    canvas.setAttribute("aria-label", `${rows} rows, ${columns} columns; strongest ${number(most)}`);
+    canvas.setAttribute("aria-label", `${rows} rows, ${columns} columns; strongest ${number(most)}. Arrow keys go from cell to cell.`);
+    canvas.tabIndex = 0;
     const image = new ImageData(columns, rows);
     values.forEach((value, i) => {
       if (value === null) return;
@@ -90,20 +92,36 @@ const draw = (() => {
       image.data.set([ink[0], ink[1], ink[2], Math.round((255 * Math.abs(value)) / most)], 4 * i);
     });
     canvas.getContext("2d").putImageData(image, 0, 0);
-    const note = make("p", " ", "note");
-    canvas.addEventListener("mousemove", (event) => {
-      const column = Math.min(columns - 1, Math.floor((event.offsetX / canvas.clientWidth) * columns));
-      const row = Math.min(rows - 1, Math.floor((event.offsetY / canvas.clientHeight) * rows));
-      note.textContent = describe(row, column, matrix[row][column]);
+    const note = make("p", " ", "note"), mark = make("span", undefined, "mark"), field = add(make("div", undefined, "field"), canvas, mark);
+    note.setAttribute("aria-live", "polite");
+    const at = [0, 0];
+    const tell = (row, column) => {
+      [at[0], at[1]] = [Math.max(0, Math.min(rows - 1, row)), Math.max(0, Math.min(columns - 1, column))];
+      note.textContent = describe(at[0], at[1], matrix[at[0]][at[1]]);
+    };
+    const frame = () => {
+      const [wide, high] = [canvas.clientWidth / columns, canvas.clientHeight / rows];
+      Object.assign(mark.style, { left: `${at[1] * wide}px`, top: `${at[0] * high}px`, width: `${wide}px`, height: `${high}px` });
+    };
+    canvas.addEventListener("mousemove", (event) =>
+      tell(Math.floor((event.offsetY / canvas.clientHeight) * rows), Math.floor((event.offsetX / canvas.clientWidth) * columns)));
+    canvas.addEventListener("focus", () => (tell(...at), frame()));
+    canvas.addEventListener("keydown", (event) => {
+      const to = { ArrowUp: [at[0] - 1, at[1]], ArrowDown: [at[0] + 1, at[1]], ArrowLeft: [at[0], at[1] - 1], ArrowRight: [at[0], at[1] + 1],
+        Home: [at[0], 0], End: [at[0], columns - 1] }[event.key];
+      if (!to) return;
+      event.preventDefault();
+      tell(...to);
+      frame();
     });
-    if (!labels || cell < 14) return add(make("div"), canvas, note);
+    if (!labels || cell < 14) return add(make("div"), field, note);
     const names = add(make("div", undefined, "labels"), ...labels.map((label) => {
       const line = make("div", label);
       line.style.height = line.style.lineHeight = `${cell}px`;
       return line;
     }));
     canvas.style.maxWidth = "none";
-    return add(make("div"), add(make("div", undefined, "labelled"), names, canvas), note);
+    return add(make("div"), add(make("div", undefined, "labelled"), names, field), note);
   };
 
   /** One of several pictures, chosen with buttons. */

@@ -27,34 +27,21 @@ How = Annotated[dict[str, Any], Depends(drawing)]
 def router(explorer: Explorer) -> APIRouter:
     api = APIRouter()
 
-    @api.get("/traces/{key}/cache")
-    async def steps(
-        key: str,
-        request: Request,
-        how: How,
-        max_tokens: Tokens = 20,
-    ) -> dict[str, Any]:
-        from cutaway.inspect.cache import cache
-
-        def work() -> dict[str, Any]:
-            run = explorer.run(key)
-            return cache(run.lm, list(run.ids), max_tokens, **how).to_dict()
-
-        return await explorer.worker.run(request, work)
-
-    @api.get("/traces/{key}/choices")
-    async def drawn(
+    @api.get("/traces/{key}/writing")
+    async def written(
         key: str,
         request: Request,
         how: How,
         max_tokens: Tokens = 20,
         k: Annotated[int, Query(ge=1, le=40)] = 10,
     ) -> dict[str, Any]:
-        from cutaway.inspect.choices import choices
+        """One text, written once: how each token was chosen, and what the cache spared."""
+        from cutaway.inspect.choices import choices_and_cache
 
         def work() -> dict[str, Any]:
             run = explorer.run(key)
-            return choices(run.lm, list(run.ids), max_tokens, k, **how).to_dict()
+            choices, cache = choices_and_cache(run.lm, list(run.ids), max_tokens, k, run, **how)
+            return {"choices": choices.to_dict(), "cache": cache.to_dict()}
 
         return await explorer.worker.run(request, work)
 

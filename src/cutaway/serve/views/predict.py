@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, Field
 
 from cutaway.inspect.numbers import rounded
 from cutaway.serve.explorer import Explorer
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
 SHOWN = 10
 SKYLINE = 100
 """So many tokens are drawn side by side, to show where top-k and top-p cut."""
+
+
+class Branches(BaseModel):
+    """Ways on from a text, each a list of ids."""
+
+    model: str = Field(max_length=1_000)
+    text: str = Field("", max_length=2_000_000)
+    paths: list[Annotated[list[int], Field(min_length=1, max_length=256)]] = Field(max_length=32)
 
 
 @dataclass(frozen=True)
@@ -79,7 +88,25 @@ def router(explorer: Explorer) -> APIRouter:
 
         return await explorer.worker.run(request, work)
 
+    @api.post("/branches")
+    async def chances(body: Branches, request: Request) -> list[list[float]]:
+        """The model's own probability of each token of each path, after the text and the tokens before it."""
+        return await explorer.worker.run(
+            request, lambda: [rounded(along(explorer, body.model, body.text, path)) for path in body.paths]
+        )
+
     return api
+
+
+def along(explorer: Explorer, model: str, text: str, path: list[int]) -> list[float]:
+    """How likely each token of a path was where it stands."""
+    run = explorer.trace(model, text, path[:-1])[1]
+    run.token(path[-1])  # refuses what is no token
+    before = [place for place in range(len(run) - len(path), len(run)) if place >= 0]
+    logits = [*run.logits(before)]
+    if len(before) < len(path):  # nothing written: the first token followed the end of another text
+        logits = [explorer.trace(model, text)[1].logits([-1])[0], *logits]
+    return [float(row.softmax(-1)[one]) for row, one in zip(logits, path, strict=True)]
 
 
 def as_json(found: Next, run: Run) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-"""Tasks: a text translated, summarized or judged, and where the model looked in it."""
+"""Tasks: a text translated, summarized or judged, alone or with others, and where the model looked in it."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,14 +24,18 @@ if TYPE_CHECKING:
 
 AWAKE = 3
 REMEMBERED = 24
-ANSWERED = ("translation", "summary", "classification")
-"""The tasks with one text to answer."""
 
 
 class Question(BaseModel):
+    """A text, with the others that some tasks are about; and how to answer, where the model writes."""
+
     model: str = Field(max_length=1_000)
     text: str = Field(max_length=200_000)
+    others: list[Annotated[str, Field(max_length=200_000)]] = Field(default_factory=list, max_length=16)
     beams: int = Field(4, ge=1, le=8)
+    back: bool = False
+    form: int | None = Field(None, ge=0, le=15)
+    """Which of the sequences the model read is looked into: the order of two texts, or the choice."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Answered:
     """An answer: the sequence the model read and wrote, which tokens are the source, and which made the answer."""
 
     ids: tuple[int, ...]
-    source: range
+    source: Sequence[int]
     answer: range
     """The tokens written; empty for a judgement."""
     rows: range
@@ -82,7 +86,7 @@ def router(explorer: Explorer) -> APIRouter:
         def work() -> dict[str, Any]:
             from cutaway.inspect.run import run
 
-            key = hashlib.sha256(json.dumps([body.model, body.text, body.beams]).encode()).hexdigest()[:16]
+            key = hashlib.sha256(body.model_dump_json().encode()).hexdigest()[:16]
             if key not in answers or key not in explorer.runs:
                 model = wake(body.model)
                 found, lm = respond(model, body)
@@ -120,47 +124,77 @@ def router(explorer: Explorer) -> APIRouter:
 
 def listing(explorer: Explorer) -> list[dict[str, Any]]:
     """The models for tasks: those that ship, there or not, and any other on this machine."""
-    from cutaway.tasks import load_task
+    from cutaway.tasks import Classification, Summary, Translation, load_task
 
-    kinds = {"translator": "translation", "summarizer": "summary", "classifier": "classification"}
+    kinds = {"translator": Translation(), "summarizer": Summary(), "classifier": Classification()}
     found: list[dict[str, Any]] = []
     others = [(name, Path(name)) for name in explorer.models.folders]
     others += [(model.name, model.folder) for model in hub.local()]
     for name, folder in [*((name, locate(name)) for name in SHIPPED if name in kinds), *others]:
         there = (folder / "config.json").is_file() and (folder / "task.json").is_file()
         try:
-            task = load_task(folder).name if there else kinds.get(name, "")
+            task: Any = load_task(folder) if there else kinds.get(name)
         except CutawayError:
             continue
-        if task in ANSWERED:
-            found.append({"name": name, "task": task, "there": there})
+        if task is not None and task.name != "language":
+            found.append({"name": name, "task": task.name, "there": there, **asks(task)})
     return found
+
+
+def asks(task: Any) -> dict[str, Any]:
+    """What a task wants beside the text: how many other texts, and whether it can be turned round."""
+    others = len(task.fields) - 2  # without the first text, and without the label or the answer
+    others = task.classes if task.name == "choice" else others
+    return {"others": others, "two_way": bool(getattr(task, "back", ""))}
 
 
 def respond(model: Any, body: Question) -> tuple[Answered, LanguageModel]:
     """The answer of a model to a text, and the language model inside it."""
     from cutaway.language_model import LanguageModel
-    from cutaway.tasks import load_task
-    from cutaway.tasks.answer import TextClassifier, Writing, classify, question, written
+    from cutaway.tasks.answer import TextClassifier
 
     if not body.text.strip():
         raise CutawayError("There is no text to answer. Write one above.")
     if isinstance(model, TextClassifier):
-        judged = next(classify(model, [body.text]))
-        (form,) = model.task.forms({"text": body.text}, model.tokenizer)
-        last = len(form.ids) - 1
-        said = {"task": model.task.name, "label": judged.label, "cut": judged.cut, "text": "", "whole": True}
-        said["probabilities"] = [[label, rounded(chance)] for label, chance in judged.probabilities.items()]
-        lm = LanguageModel(model.model.gpt, model.tokenizer, body.model)
-        return Answered(tuple(form.ids), range(1, last), range(0), range(last, last + 1), said), lm
+        return judge(model, body), LanguageModel(model.model.gpt, model.tokenizer, body.model)
+    return write(model, body), model
+
+
+def judge(model: TextClassifier, body: Question) -> Answered:
+    """The class of a text, or of several together."""
+    from cutaway.tasks.answer import classify
+
+    task, (first, *more) = model.task, model.task.fields[:-1]
+    missing = asks(task)["others"] - sum(bool(one.strip()) for one in body.others)
+    if missing > 0:
+        raise CutawayError(f"This task is about several texts, and {missing} of them must still be written.")
+    rest: Any = {"choices": body.others} if more == ["choices"] else dict(zip(more, body.others, strict=False))
+    record = {first: body.text, **rest}
+    judged = next(classify(model, [record]))
+    forms = task.forms(record, model.tokenizer)
+    form = min(body.form if body.form is not None else judged.number if more == ["choices"] else 0, len(forms) - 1)
+    ids, marks = forms[form].ids, set(model.tokenizer.specials.values())
+    source = [at for at, one in enumerate(ids) if one not in marks]
+    said = {"task": task.name, "label": judged.label, "cut": judged.cut, "text": "", "whole": True}
+    said["probabilities"] = [[label, rounded(chance)] for label, chance in judged.probabilities.items()]
+    said |= {"form": form, "forms": len(forms)}
+    return Answered(tuple(ids), source, range(0), range(len(ids) - 1, len(ids)), said)
+
+
+def write(lm: LanguageModel, body: Question) -> Answered:
+    """A translation or a summary."""
+    from cutaway.tasks import load_task
+    from cutaway.tasks.answer import Writing, question, written
+
     task: Any = load_task(locate(body.model))
-    prompt, cut = question(model, task, body.text)
-    [result] = written(model, task, [prompt], Writing(body.beams))
+    task = task.turned() if body.back else task
+    prompt, cut = question(lm, task, body.text)
+    [result] = written(lm, task, [prompt], Writing(body.beams))
     first, end = len(prompt), len(prompt) + len(result.ids)
     said = {"task": task.name, "label": "", "probabilities": [], "cut": cut, "text": result.text.strip()}
-    said["whole"] = result.reason == "end"
+    said |= {"whole": result.reason == "end", "form": 0, "forms": 1}
     ids = (*prompt, *result.ids)
-    return Answered(ids, range(first - 1), range(first, end), range(first - 1, end - 1), said), model
+    return Answered(ids, range(first - 1), range(first, end), range(first - 1, end - 1), said)
 
 
 def as_json(found: Answered) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -9,12 +10,15 @@ from fastapi import APIRouter, Query, Request
 from cutaway.inspect.numbers import rounded
 from cutaway.serve.explorer import Explorer
 
+DRAWN = 64
+"""So many matrices drawn are remembered: weights do not change."""
 Model = Annotated[str, Query(max_length=1_000)]
 Name = Annotated[str, Query(max_length=200)]
 
 
 def router(explorer: Explorer) -> APIRouter:
     api = APIRouter()
+    drawn: OrderedDict[tuple[str, str, int, int], dict[str, Any]] = OrderedDict()
 
     @api.get("/weights")
     def table(model: Model) -> dict[str, Any]:
@@ -35,8 +39,13 @@ def router(explorer: Explorer) -> APIRouter:
 
         def work() -> dict[str, Any]:
             lm = explorer.models.get(model)
-            spread = distribution(lm, name, bins).to_dict()
-            return {"model": model, "picture": picture(lm, name, size).to_dict(), "distribution": spread}
+            asked = (model, name, size, bins)
+            if asked not in drawn:
+                spread = distribution(lm, name, bins).to_dict()
+                drawn[asked] = {"model": model, "picture": picture(lm, name, size).to_dict(), "distribution": spread}
+                while len(drawn) > DRAWN:
+                    drawn.popitem(last=False)
+            return drawn[asked]
 
         return await explorer.worker.run(request, work)
 

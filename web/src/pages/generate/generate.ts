@@ -1,4 +1,4 @@
-/** What the server says of a text being written: `cutaway.inspect.cache`, `.choices` and `.beams`. */
+/** What the server says of a text being written: `cutaway.inspect.choices`, `.cache` and `.beams`. */
 
 import type { Token } from '../../lib/token';
 
@@ -45,6 +45,12 @@ export interface Choices {
   reason: string;
   words: Record<string, Token>;
   steps: Drawn[];
+}
+
+/** One text, written once, seen both ways. */
+export interface Written {
+  cache: Cached;
+  choices: Choices;
 }
 
 /** Whether the text written belongs to the one shown: it was asked for a moment ago, and the reader may have gone on. */

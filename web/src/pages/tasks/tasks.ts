@@ -4,8 +4,12 @@ import type { Token } from '../../lib/token';
 
 export interface Task {
   name: string;
-  task: 'translation' | 'summary' | 'classification';
+  task: 'translation' | 'summary' | 'classification' | 'entailment' | 'similarity' | 'choice';
   there: boolean;
+  /** How many texts it wants beside the one above. */
+  others: number;
+  /** It was trained in both directions, and must be told which. */
+  two_way: boolean;
 }
 
 export interface Answer {
@@ -19,6 +23,9 @@ export interface Answer {
   cut: number;
   label: string;
   probabilities: [string, number][];
+  /** Which of so many sequences it read is looked into: two texts in both orders, or one for each choice. */
+  form: number;
+  forms: number;
   /** Positions in `tokens`. */
   source: number[];
   answer: number[];
@@ -32,3 +39,5 @@ export interface Between {
   weights: number[][];
   rest: number[];
 }
+
+export const writes = (task: Task): boolean => task.task === 'translation' || task.task === 'summary';
