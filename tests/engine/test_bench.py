@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
 from cutaway.config import Config
 from cutaway.engine import library
 from cutaway.engine.bench import Amount, Ours, measure, picture, random_weights, read_bandwidth
+from cutaway.engine.first import run
 from cutaway.engine.native import Engine
 from cutaway.engine.pack import places
 
@@ -55,3 +58,10 @@ def test_random_weights_are_a_whole_model_of_equal_layers(kind):
 
 def test_memory_reads_at_some_speed():
     assert read_bandwidth(1 << 20) > 0
+
+
+def test_the_memory_of_a_command_is_its_own():
+    held = bytearray(200_000_000)
+    seconds, memory = run([sys.executable, "-c", "print(1)"])
+    assert seconds > 0
+    assert 1_000_000 < memory < len(held)
