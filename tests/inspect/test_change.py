@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 
 import numpy as np
@@ -14,11 +13,19 @@ from cutaway.inspect.change import AblateHead, AblateNeuron, Patch, Steer, Towar
 from cutaway.inspect.generation import generation
 from cutaway.inspect.run import run, written
 from cutaway.language_model import LanguageModel
+from cutaway.model import GPT
+
+
+def copied(model: GPT) -> GPT:
+    """The same weights; not what tests of the server have hung on the shared model."""
+    other = GPT(model.config).eval()
+    other.load_state_dict(model.state_dict())
+    return other
 
 
 def without_head(lm: LanguageModel, layer: int, head: int) -> LanguageModel:
     """The model with the head's columns of the projection at zero: recomputed, not traced."""
-    model = copy.deepcopy(lm.model)
+    model = copied(lm.model)
     width = lm.config.head_width
     with torch.no_grad():
         model.blocks[layer].attention.projection.weight[:, head * width : (head + 1) * width] = 0
@@ -37,7 +44,7 @@ def test_an_ablated_head_gives_zero_and_equals_a_model_without_it(tiny_lm, seen,
 
 def test_an_ablated_neuron_gives_zero_and_equals_a_model_without_it(tiny_lm, seen):
     after = run(tiny_lm, seen.ids, changes=[AblateNeuron(1, 17)])
-    model = copy.deepcopy(tiny_lm.model)
+    model = copied(tiny_lm.model)
     with torch.no_grad():
         model.blocks[1].mlp.projection.weight[:, 17] = 0
     assert after["blocks.1.mlp.activation"][:, 17].abs().max() == 0
