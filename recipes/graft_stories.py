@@ -38,7 +38,7 @@ from cutaway.train.records import records
 from cutaway.train.setup import prepare_data
 from cutaway.train.shards import Dataset
 
-CONTEXT, VOCABULARY, STEPS = 512, 4096, 800
+CONTEXT, VOCABULARY, STEPS = 512, 4096, 600
 SCALE = 6.0
 """Our residual stream is so much larger than the teacher's, which usual learning rates would upset."""
 MATCH = 4.0
@@ -203,7 +203,7 @@ def graft(teacher: Teacher, folder: str, steps: int, seed: int, fitting: int = 4
     begun, parameters = time.monotonic(), list(gpt.parameters())
     try:
         for step in range(1, steps + 1):
-            set_learning_rate(optimizer, 8e-4 * min(1, step / 20))
+            set_learning_rate(optimizer, 4e-4 * min(1, step / 20))
             words, far = distance(teacher, gpt, stories.batch(batch))
             (words + MATCH * far).backward()
             clip(parameters, 5.0)
