@@ -16,6 +16,14 @@ NAME = "someone/tiny"
 
 
 @pytest.fixture
+def served(builtin, server) -> Any:
+    """A server of its own: a model more puts another to sleep, which other tests would miss."""
+    own = server(builtin)
+    yield own
+    own.stop()
+
+
+@pytest.fixture
 def online(monkeypatch, tmp_path) -> None:
     """A machine with an empty store that may ask the hub."""
     for variable in os.environ:
