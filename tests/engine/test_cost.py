@@ -19,8 +19,10 @@ from cutaway.model import GPT
 if library.load() is None:
     pytest.skip("the native engine is not built here: no C++ compiler", allow_module_level=True)
 
-ALLOWED = {"bfloat16": 0.001, "int8": 0.01, "int4": 0.12}
-"""Nats a token that the loss may go up by. (For int4 0.05 is wanted, which the present built-in model misses.)"""
+ALLOWED = {"bfloat16": 0.001, "int8": 0.01, "int4": 0.05}
+"""Nats a token that the loss may go up by."""
+MISSED = pytest.mark.xfail(strict=True, reason="int4 costs the present built-in model 0.09 nats: docs/engine.md")
+KINDS = [pytest.param(kind, marks=MISSED) if kind == "int4" else kind for kind in ALLOWED]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +35,7 @@ def own_writing(builtin):
     return windows_of(builtin.model, builtin.tokenizer, None, most=4)
 
 
-@pytest.mark.parametrize("kind", ALLOWED)
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_built_in_model_loses_little_on_its_own_writing(builtin, own_writing, kind):
     cost = measure(builtin.model, Engine(pack(builtin.model, kind)), own_writing, "its own writing")
     assert cost.tokens > 200
@@ -41,7 +43,7 @@ def test_the_built_in_model_loses_little_on_its_own_writing(builtin, own_writing
     assert 0 < cost.mean_difference < cost.largest_difference
 
 
-@pytest.mark.parametrize("kind", ALLOWED)
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_built_in_model_loses_little_on_stories(builtin, shared_data, kind):
     with lzma.open(shared_data / "stories/stories.txt.xz", "rt", encoding="utf-8") as file:
         text = file.read(40_000).replace("<|endoftext|>", "")
