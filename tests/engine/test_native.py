@@ -18,9 +18,14 @@ if library.load() is None:
     pytest.skip("the native engine is not built here: no C++ compiler", allow_module_level=True)
 
 NAMES = [name for name in ("plain", "avx2", "avx512", "avx512bf16") if need().cutaway_kernels(name.encode())]
-ROUNDED = "avx512bf16" in NAMES  # that processor's products of bfloat16 round the activations too
-FURTHEST = {"float32": 2e-5, "bfloat16": 0.05 if ROUNDED else 2e-5, "int8": 0.1, "int4": 0.1}
+FURTHEST = {"float32": 2e-5, "bfloat16": 2e-5, "int8": 0.1, "int4": 0.1}
 """From the model of the same, rounded weights, in shares of the scores' spread."""
+
+
+def furthest(engine: Engine) -> float:
+    """Only AVX-512's own products of bfloat16 round the activations, too."""
+    rounded = (engine.kernels, engine.weights) == ("avx512bf16", "bfloat16")
+    return 0.05 if rounded else FURTHEST[engine.weights]
 
 
 def ids_of(count: int, vocabulary: int = 203, seed: int = 0) -> list[int]:
@@ -42,7 +47,7 @@ def apart(a, b):
 def test_scores_are_those_of_the_model_with_the_same_weights(make, name, kind, length):
     packed = pack(make(), kind)
     engine, ids = Engine(packed, 2, name), ids_of(length)
-    assert apart(engine.read([engine.text()], [ids], length), logits(unpack(packed), ids)) < FURTHEST[kind]
+    assert apart(engine.read([engine.text()], [ids], length), logits(unpack(packed), ids)) < furthest(engine)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -50,7 +55,7 @@ def test_scores_are_those_of_the_model_with_the_same_weights(make, name, kind, l
 def test_the_four_sizes_numbers_of_heads(make, kind, heads):
     packed = pack(make(heads=heads, width=4 * heads), kind)
     engine, ids = Engine(packed), ids_of(70)
-    assert apart(engine.read([engine.text()], [ids], 70), logits(unpack(packed), ids)) < FURTHEST[kind]
+    assert apart(engine.read([engine.text()], [ids], 70), logits(unpack(packed), ids)) < furthest(engine)
 
 
 @pytest.mark.parametrize(
