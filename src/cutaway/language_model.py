@@ -14,10 +14,11 @@ from torch import Tensor
 from cutaway import beams, checkpoint
 from cutaway.checkpoint.locate import is_packed, locate
 from cutaway.config import Config
+from cutaway.engine.calibrate import pack_on_loading
 from cutaway.engine.choice import choose
 from cutaway.engine.library import check_kind
 from cutaway.engine.native import Engine
-from cutaway.engine.pack import pack, unpack
+from cutaway.engine.pack import unpack
 from cutaway.errors import CutawayError, nearest
 from cutaway.generate import Result, Settings, TextStream, generate
 from cutaway.model import GPT
@@ -77,7 +78,7 @@ class LanguageModel:
         if self._engine is None or (self._model is not None and versions(self._model) != self._packed_from):
             weights = self.weights or (self._engine.weights if self._engine else "float32")
             self._packed_from = versions(self.model)
-            self._engine = Engine(pack(self.model, weights))
+            self._engine = Engine(pack_on_loading(self.model, self.tokenizer, weights))
         return self._engine
 
     @property

@@ -24,7 +24,7 @@ def tolerance(name: str, kind: str) -> float:
 def packed(weights: np.ndarray, kind: str) -> np.ndarray:
     rows, inputs = weights.shape
     memory = np.zeros(need().cutaway_matrix_bytes(KINDS.index(kind), rows, inputs), dtype=np.uint8)
-    assert need().cutaway_pack(KINDS.index(kind), rows, inputs, weights.ctypes.data, memory.ctypes.data, 1) == 0
+    assert need().cutaway_pack(KINDS.index(kind), rows, inputs, weights.ctypes.data, memory.ctypes.data, 1, None) == 0
     return memory
 
 

@@ -128,12 +128,13 @@ def write_packed(
     from dataclasses import asdict
 
     from cutaway.cli import progress
-    from cutaway.engine import cost, pack, stored
+    from cutaway.engine import cost, stored
+    from cutaway.engine.calibrate import pack_with_care
     from cutaway.engine.native import Engine
     from cutaway.tasks import load_task
 
     with progress.one(str(output)) as report:
-        packed = pack.pack(lm.model, to.removeprefix("cutaway-"), report)
+        packed = pack_with_care(lm.model, lm.tokenizer, to.removeprefix("cutaway-"), report)
     with screen.working("measuring what it cost"):
         windows = cost.windows_of(lm.model, lm.tokenizer, held_out)
         if not windows:

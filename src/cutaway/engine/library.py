@@ -14,7 +14,7 @@ from cutaway.errors import CutawayError, nearest
 KINDS = ("float32", "bfloat16", "int8", "int4")
 """How the matrices may be held: 32 or 16 bits a weight, or 8.25 or 4.5 with the scales of their groups."""
 
-VERSION = 1
+VERSION = 2
 
 
 class Shape(ctypes.Structure):
@@ -95,7 +95,7 @@ def describe(library: ctypes.CDLL) -> None:
         ("error", text, []),
         ("kernels", text, [text]),
         ("matrix_bytes", size, [number] * 3),
-        ("pack", number, [number, number, number, pointer, pointer, number]),
+        ("pack", number, [number, number, number, pointer, pointer, number, pointer]),
         ("unpack", None, [number, number, number, pointer, pointer]),
         ("product", number, [text, number, number, number, pointer, number, pointer, pointer]),
         ("model_bytes", size, [shape]),

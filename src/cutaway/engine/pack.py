@@ -83,17 +83,28 @@ def size_of(config: Config, weights: str) -> int:
 
 
 @torch.no_grad()
-def pack(model: GPT, weights: str, progress: Callable[[int, int], None] | None = None) -> Packed:
-    """A model's weights, rounded to their kind; `progress(done, total)` counts numbers."""
+def pack(
+    model: GPT,
+    weights: str,
+    progress: Callable[[int, int], None] | None = None,
+    factors: Iterator[tuple[str, npt.NDArray[np.float32]]] | None = None,
+) -> Packed:
+    """A model's weights, rounded to their kind; `progress(done, total)` counts numbers.
+
+    For int4, `factors` (see calibrate.py) say how the blocks' matrices make up for their rounding.
+    """
     config, library = model.config, need()
     memory = memory_of(size_of(config, weights))
     total, done = sum(parameter.numel() for parameter in model.parameters()), 0
     for place in places(config, weights):
         numbers = model.get_parameter(place.name).detach().to("cpu", torch.float32).contiguous().numpy()
         if place.packed:
+            careful = factors is not None and place.name.startswith("blocks.")
+            name, factor = next(factors) if factors is not None and careful else (place.name, None)
+            assert name == place.name
             library.cutaway_pack(
                 KINDS.index(weights), *place.shape, numbers.ctypes.data, memory.ctypes.data + place.start,
-                default_threads(),
+                default_threads(), None if factor is None else factor.ctypes.data,
             )  # fmt: skip
         else:
             memory[place.start : place.start + numbers.nbytes] = numbers.reshape(-1).view(np.uint8)

@@ -25,7 +25,7 @@ int guarded(const Work& work) {
 
 extern "C" {
 
-int cutaway_version() { return 1; }
+int cutaway_version() { return 2; }
 
 const char* cutaway_error() { return complaint; }
 
@@ -39,13 +39,20 @@ uint64_t cutaway_matrix_bytes(int32_t kind, int32_t rows, int32_t inputs) {
     return Matrix{static_cast<Kind>(kind), rows, inputs, nullptr}.bytes();
 }
 
-int32_t cutaway_pack(int32_t kind, int32_t rows, int32_t inputs, const float* weights, uint8_t* into, int32_t threads) {
+// With a factor (int4 only; see pack.h) the rounding makes up for itself.
+int32_t cutaway_pack(int32_t kind, int32_t rows, int32_t inputs, const float* weights, uint8_t* into, int32_t threads,
+                     const float* factor) {
     return guarded([&] {
         const Matrix matrix{static_cast<Kind>(kind), rows, inputs, nullptr};
         Threads(threads).run(std::min(matrix.tiles(), 60000), [&](int piece, int) {
             const int pieces = std::min(matrix.tiles(), 60000);
-            for (int tile = piece; tile < matrix.tiles(); tile += pieces)
-                pack_tiles(matrix, into, weights + static_cast<size_t>(tile) * TILE * inputs, tile, tile + 1);
+            for (int tile = piece; tile < matrix.tiles(); tile += pieces) {
+                const float* own = weights + static_cast<size_t>(tile) * TILE * inputs;
+                if (factor && matrix.kind == INT4)
+                    pack_tile_int4(matrix, into, own, tile, factor);
+                else
+                    pack_tiles(matrix, into, own, tile, tile + 1);
+            }
         });
     });
 }

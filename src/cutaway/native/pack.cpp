@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace {
 
@@ -30,14 +31,11 @@ uint16_t quantise_int8(const float* weights, int count, int8_t* into) {
 
 // Sixteen steps from -8 to 7. The weight of the largest magnitude sits near -8 (the scale may be negative); of several
 // scales around that, the one with the least squared error is taken, each with the multiple that fits its steps best.
-uint16_t quantise_int4(const float* weights, int count, int8_t* into) {
+uint16_t scale_int4(const float* weights, int count) {
     float extreme = 0;
     for (int i = 0; i < count; i++)
         if (std::fabs(weights[i]) > std::fabs(extreme)) extreme = weights[i];
-    if (std::fabs(extreme) < 1e-30f) {
-        std::fill(into, into + count, 0);
-        return 0;
-    }
+    if (std::fabs(extreme) < 1e-30f) return 0;
     float padded[32] = {};
     std::copy_n(weights, count, padded);
     float best_gain = -1, best = 0;
@@ -59,19 +57,29 @@ uint16_t quantise_int4(const float* weights, int count, int8_t* into) {
         if (gain > best_gain) best_gain = gain, best = along / length;
     }
     uint16_t bits = to_bfloat16(best);
+    return std::fabs(from_bfloat16(bits)) < 1e-30f ? 0 : bits;
+}
+
+inline int8_t step_int4(float weight, float scale) {
+    return scale == 0 ? 0 : static_cast<int8_t>(std::clamp(nearest(weight / scale), -8.0f, 7.0f));
+}
+
+uint16_t quantise_int4(const float* weights, int count, int8_t* into) {
+    uint16_t bits = scale_int4(weights, count);
     float scale = from_bfloat16(bits);
-    if (std::fabs(scale) < 1e-30f) {
-        std::fill(into, into + count, 0);
-        return 0;
-    }
-    for (int i = 0; i < count; i++)
-        into[i] = static_cast<int8_t>(std::clamp(nearest(weights[i] / scale), -8.0f, 7.0f));
+    for (int i = 0; i < count; i++) into[i] = step_int4(weights[i], scale);
     return bits;
 }
 
 size_t place(const Matrix& matrix, int row, int input) {  // of a number, counted in numbers from the tile's weights on
     int per = matrix.kind == FLOAT32 ? 1 : matrix.kind == BFLOAT16 ? 2 : 4;
     return (static_cast<size_t>(input / per) * TILE + row) * per + input % per;
+}
+
+void put_int4(const Matrix& matrix, uint8_t* body, int row, int input, int8_t step) {
+    uint8_t& byte = body[place(matrix, row, input / 8 * 4 + input % 4)];
+    uint8_t half = static_cast<uint8_t>(step + 8);
+    byte = input / 4 % 2 ? (byte & 0x0f) | half << 4 : (byte & 0xf0) | half;
 }
 
 }  // namespace
@@ -100,13 +108,52 @@ void pack_tiles(const Matrix& matrix, uint8_t* into, const float* weights, int f
                     } else if (matrix.kind == INT8) {
                         body[place(matrix, r, input)] = static_cast<uint8_t>(steps[i]);
                     } else {
-                        bool high = input / 4 % 2;
-                        uint8_t& byte = body[place(matrix, r, input / 8 * 4 + input % 4)];
-                        uint8_t half = static_cast<uint8_t>(steps[i] + 8);
-                        byte = high ? (byte & 0x0f) | half << 4 : (byte & 0xf0) | half;
+                        put_int4(matrix, body, r, input, steps[i]);
                     }
                 }
             }
+        }
+    }
+}
+
+void pack_tile_int4(const Matrix& matrix, uint8_t* into, const float* weights, int number, const float* factor) {
+    constexpr int GROUP = group_of(INT4);
+    const int inputs = matrix.inputs, rows = std::min(TILE, matrix.rows - number * TILE);
+    uint8_t* tile = into + matrix.tile_bytes() * number;
+    std::memset(tile, 0, matrix.tile_bytes());
+    auto* scales = reinterpret_cast<uint16_t*>(tile);
+    uint8_t* body = tile + matrix.scale_bytes();
+    std::memset(body, 0x88, matrix.weight_bytes());
+    std::vector<float> left(static_cast<size_t>(inputs) * TILE);  // what is to be rounded yet: input by input, 16 rows each
+    for (int r = 0; r < rows; r++)
+        for (int i = 0; i < inputs; i++) left[static_cast<size_t>(i) * TILE + r] = weights[static_cast<size_t>(r) * inputs + i];
+    for (int first = 0, g = 0; first < inputs; first += GROUP, g++) {
+        const int count = std::min(GROUP, inputs - first);
+        float scale[TILE] = {}, errors[GROUP][TILE] = {};
+        for (int r = 0; r < rows; r++) {
+            float group[GROUP];
+            for (int i = 0; i < count; i++) group[i] = left[static_cast<size_t>(first + i) * TILE + r];
+            scales[g * TILE + r] = scale_int4(group, count);
+            scale[r] = from_bfloat16(scales[g * TILE + r]);
+        }
+        for (int i = 0; i < count; i++) {
+            const float* row = factor + static_cast<size_t>(first + i) * inputs;
+            const float* now = &left[static_cast<size_t>(first + i) * TILE];
+            for (int r = 0; r < rows; r++) {
+                int8_t step = step_int4(now[r], scale[r]);
+                put_int4(matrix, body, r, first + i, step);
+                errors[i][r] = (now[r] - scale[r] * static_cast<float>(step)) / row[first + i];
+            }
+            for (int j = i + 1; j < count; j++)
+                for (int r = 0; r < TILE; r++) left[static_cast<size_t>(first + j) * TILE + r] -= errors[i][r] * row[first + j];
+        }
+        for (int j = first + count; j < inputs; j++) {
+            float passed[TILE] = {};
+            for (int i = 0; i < count; i++) {
+                const float share = factor[static_cast<size_t>(first + i) * inputs + j];
+                for (int r = 0; r < TILE; r++) passed[r] += errors[i][r] * share;
+            }
+            for (int r = 0; r < TILE; r++) left[static_cast<size_t>(j) * TILE + r] -= passed[r];
         }
     }
 }
