@@ -2,7 +2,8 @@
 
     python recipes/sample_stories.py --out stories/stories-21.txt --seed 21 --minutes 120
     python recipes/graft_stories.py stories -o story-start
-    cutaway train recipes/stories.toml -o story-model
+    cutaway train recipes/stories.toml -o story-middle
+    torchrun --nproc-per-node 2 recipes/distil_stories.py stories --from story-middle -o story-model
 
 The teacher is a Llama: as wide and as deep as the GPT-2 made here (6 blocks of 288), but with 32,000 tokens, turned
 positions (RoPE), another norm and gated MLPs. What fits is taken over (queries, keys, values, projections, norms); a
