@@ -101,11 +101,11 @@ def write(model: str, lm: LanguageModel, output: Path, to: str, dtype: str | Non
 
     if to == "huggingface":
         from cutaway import checkpoint
-        from cutaway.language_model import DTYPES
+        from cutaway.language_model import number_type
         from cutaway.tasks import load_task, save_task
 
         with screen.working(f"writing {output}"):
-            checkpoint.write(lm.model, lm.tokenizer, output, DTYPES[dtype] if dtype else None)
+            checkpoint.write(lm.model, lm.tokenizer, output, number_type(dtype) if dtype else None)
             task = load_task(options.locate(model))
             if task.name != "language":
                 save_task(task, output)  # a translator stays one

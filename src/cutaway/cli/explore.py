@@ -167,10 +167,13 @@ class Explorer:
         return probabilities(self._known[1], how)[: len(self.lm.tokenizer)]
 
     def candidates(self) -> list[Candidate]:
-        best = self.chances().topk(min(SHOWN, self.now.top_k or SHOWN, len(self.lm.tokenizer)))
+        from cutaway.sampling import likeliest
+
+        chances = self.chances()
+        best = likeliest(chances, min(SHOWN, self.now.top_k or SHOWN))
         return [
             Candidate(token, self.lm.tokenizer.token_bytes(token), chance)
-            for token, chance in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+            for token, chance in zip(best.tolist(), chances[best].tolist(), strict=True)
         ]
 
     def take(self, line: str) -> None:

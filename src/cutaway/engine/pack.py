@@ -5,14 +5,16 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from cutaway.config import Config
 from cutaway.engine.library import KINDS, default_threads, need, shape_of
-from cutaway.model import GPT
+
+if TYPE_CHECKING:
+    from cutaway.model import GPT
 
 Memory = npt.NDArray[np.uint8]
 
@@ -82,9 +84,10 @@ def size_of(config: Config, weights: str) -> int:
     return int(need().cutaway_model_bytes(ctypes.byref(shape_of(config, weights))))
 
 
-@torch.no_grad()
 def pack(model: GPT, weights: str, progress: Callable[[int, int], None] | None = None) -> Packed:
     """A model's weights, rounded to their kind; `progress(done, total)` counts numbers."""
+    import torch
+
     config, library = model.config, need()
     memory = memory_of(size_of(config, weights))
     total, done = sum(parameter.numel() for parameter in model.parameters()), 0
@@ -103,9 +106,12 @@ def pack(model: GPT, weights: str, progress: Callable[[int, int], None] | None =
     return Packed(config, weights, memory)
 
 
-@torch.no_grad()
 def unpack(packed: Packed) -> GPT:
     """The model that packed weights stand for, in float32: what torch runs when a trace or gradients are wanted."""
+    import torch
+
+    from cutaway.model import GPT
+
     library = need()
     with torch.device("meta"):
         model = GPT(packed.config)
