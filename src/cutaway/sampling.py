@@ -127,7 +127,7 @@ def keep_top_p(logits: Array, p: float) -> Array:
     kept = logits.copy()
     for row in kept.reshape(-1, kept.shape[-1]):
         ordered = np.sort(row)
-        line = softmax(ordered).cumsum(dtype=np.float64).astype(np.float32)
+        line = softmax(ordered).astype(np.float64).cumsum().astype(np.float32)
         dropped = min(int(np.searchsorted(line, np.float32(1 - p), side="right")), len(row) - 1)
         lowest = ordered[dropped]
         level = dropped - int(np.searchsorted(ordered, lowest))  # of equals the first go, until so many have gone
@@ -146,7 +146,7 @@ def softmax(logits: Array) -> Array:
     """Probabilities, as float32. [..., vocabulary]"""
     with np.errstate(invalid="ignore"):  # where everything is forbidden nothing has a probability
         chances: Array = np.exp(logits - logits.max(axis=-1, keepdims=True), dtype=np.float32)
-    chances /= chances.sum(axis=-1, keepdims=True, dtype=np.float64)
+    chances /= chances.sum(axis=-1, keepdims=True, dtype=np.float64).astype(np.float32)
     return chances
 
 
@@ -179,9 +179,14 @@ def probabilities(logits: Array, how: Sampling) -> Array:
 
 def draw(chances: Array, dice: Array) -> Array:
     """The token each die points at: dice [row], uniform in [0, 1), cut the line of probabilities [row, vocabulary]."""
-    lines = chances.cumsum(axis=-1, dtype=np.float64)
-    at = [np.searchsorted(line, die * line[-1], side="right") for line, die in zip(lines, dice, strict=True)]
-    return np.where(np.less(at, chances.shape[-1]), at, chances.argmax(axis=-1))
+    return np.array([_pointed_at(row, die) for row, die in zip(chances, dice, strict=True)])
+
+
+def _pointed_at(chances: Array, die: float) -> int:
+    possible = np.flatnonzero(chances)
+    line = chances[possible].astype(np.float64).cumsum()
+    at = int(np.searchsorted(line, die * line[-1], side="right"))
+    return int(possible[at] if at < len(possible) else chances.argmax())
 
 
 def choose(logits: Array, how: Sampling, dice: Array) -> Array:
