@@ -6,10 +6,11 @@ What a row becomes depends only on its prompt, its seed and the settings, never 
 
 from __future__ import annotations
 
-import secrets
+import os
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -108,9 +109,10 @@ class Draft:
     piece: str = ""
     """The text that the last token made ready to be shown."""
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def dice(self) -> np.random.Generator:
         own = zlib.crc32(np.array(self.prompt, dtype=np.int64).tobytes())  # two prompts do not share their luck
-        self.dice = np.random.default_rng([self.seed, self.sample, own])
+        return np.random.default_rng([self.seed, self.sample, own])
 
     def end(self, reason: str, why: str) -> None:
         self.reason, self.why = reason, why
@@ -163,7 +165,7 @@ def begun(text: str, stop: str) -> int:
 def drafts(prompts: list[list[int]], model: Machine, tokenizer: Tokenizer, how: Settings) -> list[Draft]:
     """One draft for each prompt and sample, prompt by prompt. An empty prompt begins at the end token, as texts do."""
     context, end = model.config.context, model.config.end
-    seed = how.seed if how.seed is not None else secrets.randbits(32)
+    seed = how.seed if how.seed is not None else int.from_bytes(os.urandom(4))
     for prompt in prompts:
         if len(prompt) > context and how.overflow == "stop":
             raise CutawayError(
@@ -225,7 +227,7 @@ def ready(text: Draft, model: Machine, how: Settings) -> None:
 
 def add_tokens(model: Machine, texts: list[Draft], logits: Array, how: Settings) -> None:
     """Choose the next token of every text; the end token and stop strings end it."""
-    dice = np.array([text.dice.random() for text in texts])
+    dice = np.array([0.0 if how.greedy else text.dice.random() for text in texts])
     chosen = choose(adjust(logits, how, [text.prompt for text in texts], [text.ids for text in texts]), how, dice)
     logprobs = np.take_along_axis(logits, chosen[:, None], axis=-1) - log_total(logits)
     for text, token, logprob in zip(texts, chosen.tolist(), logprobs[:, 0].tolist(), strict=True):
