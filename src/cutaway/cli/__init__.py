@@ -6,35 +6,27 @@ standard output, everything about the work to standard error; a person's mistake
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
 import traceback
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from cutaway import __version__
-from cutaway.cli import (
-    bench,
-    classify,
-    convert,
-    evaluate,
-    explore,
-    generate,
-    inspect,
-    parameters,
-    predict,
-    pull,
-    screen,
-    summarize,
-    tokens,
-    train,
-    translate,
-)
+from cutaway.cli import by_hand, screen
 from cutaway.cli.options import option
 from cutaway.errors import CutawayError
+
+VERBS = (
+    "explore", "generate", "predict", "tokens", "parameters", "train", "evaluate", "translate", "summarize", "classify",
+    "pull", "convert", "bench", "inspect",
+)  # fmt: skip
+"""In the order of the help; each is a file, and a function in it (`inspect` is a family of them)."""
 
 
 class PlainFlag:
@@ -55,38 +47,36 @@ class Verbs(PlainFlag, TyperGroup):
     pass
 
 
-app = typer.Typer(
-    name="cutaway",
-    cls=Verbs,
-    help="GPT-2 with the casing off: run it, look inside, take it along.",
-    epilog='Begin with: cutaway explore, or cutaway generate "Once upon a time"',
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for verb in (
-    explore.explore,
-    generate.generate,
-    predict.predict,
-    tokens.tokens,
-    parameters.parameters,
-    train.train,
-    evaluate.evaluate,
-    translate.translate,
-    summarize.summarize,
-    classify.classify,
-    pull.pull,
-    convert.convert,
-    bench.bench,
-):
-    app.command(cls=Verb)(verb)
-views = typer.Typer(cls=Verbs, callback=inspect.alone, invoke_without_command=True)
-for view in inspect.VIEWS:
-    views.command(cls=Verb)(view)
-app.add_typer(views, name="inspect", help="Look inside: what the model makes of a text, in twelve views.")
+def find(verb: str) -> Callable[..., Any]:
+    found: Callable[..., Any] = getattr(importlib.import_module(f"cutaway.cli.{verb}"), verb)
+    return found
 
 
-@app.callback(invoke_without_command=True)
+def build(verbs: Iterable[str]) -> typer.Typer:
+    """The command line with these verbs."""
+    app = typer.Typer(
+        name="cutaway",
+        cls=Verbs,
+        help="GPT-2 with the casing off: run it, look inside, take it along.",
+        epilog='Begin with: cutaway explore, or cutaway generate "Once upon a time"',
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(cutaway)
+    for verb in verbs:
+        if verb != "inspect":
+            app.command(cls=Verb)(find(verb))
+            continue
+        from cutaway.cli import inspect
+
+        views = typer.Typer(cls=Verbs, callback=inspect.alone, invoke_without_command=True)
+        for view in inspect.VIEWS:
+            views.command(cls=Verb)(view)
+        app.add_typer(views, name="inspect", help="Look inside: what the model makes of a text, in twelve views.")
+    return app
+
+
 def cutaway(
     context: typer.Context,
     version: Annotated[bool, option("--version", "-V", help="Show the version and leave.")] = False,
@@ -96,6 +86,19 @@ def cutaway(
         raise typer.Exit
     if context.invoked_subcommand is None:
         print(context.get_help(), end="")
+
+
+def carry_out(args: list[str]) -> Any:
+    """Call the verb that the command line names; the exit code, if it is not 0."""
+    verb = args[0] if args and args[0] in VERBS else None
+    if verb and verb != "inspect":
+        values = by_hand.read(find(verb), args[1:])
+        if values is not None:
+            try:
+                return find(verb)(**values)
+            except typer.Exit as left:
+                return left.exit_code
+    return build([verb] if verb else VERBS)(args, prog_name="cutaway", standalone_mode=False)
 
 
 def main() -> None:
@@ -110,7 +113,7 @@ def run(args: list[str]) -> int:
             stream.reconfigure(errors="replace")
     as_json = "--json" in args
     try:
-        code = app(args, prog_name="cutaway", standalone_mode=False)
+        code = carry_out(args)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except CutawayError as error:
