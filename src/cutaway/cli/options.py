@@ -72,7 +72,11 @@ def load_tokenizer(model: str) -> Tokenizer:
 
 def locate(model: str) -> Path:
     """The folder a model's name stands for; from the hub, if need be, with a progress bar."""
+    from cutaway.checkpoint.locate import SHIPPED
     from cutaway.checkpoint.locate import locate as find
+
+    if model in SHIPPED or Path(model).exists():
+        return find(model)
     from cutaway.cli import progress
 
     with progress.files() as report:
