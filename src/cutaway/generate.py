@@ -10,11 +10,11 @@ import os
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cutaway.dice import Dice
 from cutaway.errors import CutawayError
 from cutaway.reading import Machine, open_batch
 from cutaway.sampling import Array, Sampling, adjust, choose, log_total, require
@@ -109,10 +109,9 @@ class Draft:
     piece: str = ""
     """The text that the last token made ready to be shown."""
 
-    @cached_property
-    def dice(self) -> np.random.Generator:
+    def __post_init__(self) -> None:
         own = zlib.crc32(np.array(self.prompt, dtype=np.int64).tobytes())  # two prompts do not share their luck
-        return np.random.default_rng([self.seed, self.sample, own])
+        self.dice = Dice([self.seed, self.sample, own])
 
     def end(self, reason: str, why: str) -> None:
         self.reason, self.why = reason, why
@@ -227,7 +226,7 @@ def ready(text: Draft, model: Machine, how: Settings) -> None:
 
 def add_tokens(model: Machine, texts: list[Draft], logits: Array, how: Settings) -> None:
     """Choose the next token of every text; the end token and stop strings end it."""
-    dice = np.array([0.0 if how.greedy else text.dice.random() for text in texts])
+    dice = np.array([text.dice.random() for text in texts])
     chosen = choose(adjust(logits, how, [text.prompt for text in texts], [text.ids for text in texts]), how, dice)
     logprobs = np.take_along_axis(logits, chosen[:, None], axis=-1) - log_total(logits)
     for text, token, logprob in zip(texts, chosen.tolist(), logprobs[:, 0].tolist(), strict=True):
