@@ -158,7 +158,7 @@ def log_total(logits: Array) -> Array:
 
 
 def likeliest(scores: Array, k: int) -> Array:
-    """Where the k highest of the last dimension are, the highest first, and of equals the first. [..., k]"""
+    """Where the k highest are, the highest first; of equals, the one of the smaller id. [..., k]"""
     k = min(k, scores.shape[-1])
     found = np.sort(np.argpartition(scores, -k, axis=-1)[..., -k:], axis=-1)
     order = np.argsort(-np.take_along_axis(scores, found, axis=-1), axis=-1, kind="stable")
