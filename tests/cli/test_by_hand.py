@@ -7,7 +7,7 @@ import functools
 import pytest
 
 from cutaway import cli
-from cutaway.cli import by_hand
+from cutaway.cli import app, by_hand
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_plain_line_means_what_it_means_to_typer(line, monkeypatch):
         seen.append(values)
 
     monkeypatch.setattr(cli, "find", lambda verb: recorded)
-    cli.build([verb])(line, prog_name="cutaway", standalone_mode=False)
+    app.run(line, [verb])
     values = by_hand.read(function, args)
     assert values is not None
     assert {name: value or None for name, value in values.items()} == {

@@ -13,7 +13,7 @@ from cutaway.engine.pack import pack
 if library.load() is None:
     pytest.skip("the native engine is not built here: no C++ compiler", allow_module_level=True)
 
-SLOW = {"torch", "tiktoken", "tokenizers", "pydantic", "http", "ssl"}
+SLOW = {"torch", "tiktoken", "tokenizers", "typer", "pydantic", "http", "ssl"}
 
 
 @pytest.fixture(scope="module")

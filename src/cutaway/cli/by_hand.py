@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from typer.models import ArgumentInfo, OptionInfo
+from cutaway.cli.options import Argument, Option
 
 _PLAIN = {str: re.compile(r"(?!-).*", re.DOTALL), Path: re.compile(r"(?!-).+"), int: re.compile(r"-?\d+")}
 _PLAIN[float] = re.compile(r"-?\d+(\.\d+)?")
@@ -31,9 +31,9 @@ def read(verb: Callable[..., Any], args: list[str]) -> dict[str, Any] | None:
             return None
         kind, info = get_args(hint)
         kinds[name] = plain_kind(kind)
-        if isinstance(info, OptionInfo):
-            options |= {one: name for one in (info.default, *(info.param_decls or ())) if isinstance(one, str)}
-        elif isinstance(info, ArgumentInfo):
+        if isinstance(info, Option):
+            options |= dict.fromkeys(info.names, name)
+        elif isinstance(info, Argument):
             places.append(name)
     rest = iter(args)
     for arg in rest:

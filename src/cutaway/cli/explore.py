@@ -14,8 +14,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from cutaway.cli import options, screen
 from cutaway.errors import CutawayError, nearest
 
@@ -40,7 +38,7 @@ CLINGS = tuple(".,;:!?)]}'’”%…")
 
 
 def explore(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text to begin with.", show_default=False)] = "",
+    text: Annotated[str, options.argument(metavar="TEXT", help="The text to begin with.", show_default=False)] = "",
     terminal: Annotated[
         bool, options.option("--terminal", help="Explore in the terminal, not in the browser.")
     ] = False,
