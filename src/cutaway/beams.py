@@ -16,13 +16,12 @@ from dataclasses import dataclass, field, replace
 from heapq import nlargest
 from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from cutaway.errors import CutawayError
 from cutaway.generate import ROWS_AT_ONCE, Gate, Result, Settings
 from cutaway.reading import Machine, open_batch
-from cutaway.sampling import adjust
+from cutaway.sampling import Array, adjust, likeliest, log_total
 
 if TYPE_CHECKING:
     from cutaway.tokenizer import Tokenizer
@@ -86,7 +85,6 @@ def begin(prompt: list[int], model: Machine, how: Settings) -> Search:
     return Search(prompt, window, room if how.max_tokens is None else min(room, how.max_tokens))
 
 
-@torch.inference_mode()
 def run(model: Machine, tokenizer: Tokenizer, live: list[Search], how: Settings) -> None:
     """Search for all of these prompts to the end, a token at a time; those that are done leave the batch."""
     batch = open_batch(model)
@@ -102,15 +100,16 @@ def run(model: Machine, tokenizer: Tokenizer, live: list[Search], how: Settings)
         logits = batch.step([beam.ids[-1] for beam in beams])
 
 
-def extended(logits: Tensor, live: list[Search], how: Settings) -> Iterator[list[Beam]]:
+def extended(logits: Array, live: list[Search], how: Settings) -> Iterator[list[Beam]]:
     """For each search the likeliest one-token extensions of all its open beams together, best first."""
     beams = [beam for one in live for beam in one.open]
-    plain = logits.float().log_softmax(dim=-1)
+    plain = logits - log_total(logits).astype(np.float32)
     totals = adjust(plain, how, [one.window for one in live for _ in one.open], [beam.ids for beam in beams])
-    totals = totals + torch.tensor([beam.total for beam in beams], device=totals.device)[:, None]
+    totals = totals + np.array([beam.total for beam in beams], dtype=np.float32)[:, None]
     wanted = 2 * (how.beams or 1)
-    best = totals.topk(min(wanted, totals.shape[-1]), dim=-1)  # [row, candidate]
-    sums, tokens, logprobs = (part.tolist() for part in (best.values, best.indices, plain.gather(1, best.indices)))
+    best = likeliest(totals, wanted)  # [row, candidate]
+    sums, logprobs = (np.take_along_axis(numbers, best, axis=-1).tolist() for numbers in (totals, plain))
+    tokens = best.tolist()
     first = 0
     for one in live:
         rows = range(first, first + len(one.open))

@@ -7,12 +7,10 @@ is what a list of merges says only if the list was really learned from text; `ra
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
@@ -155,6 +153,8 @@ def spread(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Re
     workers = min(len(items), cores())
     if workers < 2:
         return [function(item) for item in items]
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(function, items))
 
@@ -178,6 +178,8 @@ def ranked(merges: Sequence[tuple[str, str]]) -> bool:
     It is, if each merge makes a token of its own, and if the merges before it, let loose on that token's text, would
     leave exactly its two halves: then whoever sees two neighbours that spell a token sees these two.
     """
+    import hashlib
+
     digest = hashlib.sha256("\n".join(map(" ".join, merges)).encode("utf-8", "surrogatepass")).hexdigest()
     return digest == _GPT2_MERGES or learned(merges)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -12,5 +11,7 @@ class CutawayError(Exception):
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """` Did you mean 'x'?` for the known word closest to this one, or nothing when none is close."""
+    import difflib
+
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f" Did you mean {close[0]!r}?" if close else ""

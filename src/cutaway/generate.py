@@ -6,19 +6,18 @@ What a row becomes depends only on its prompt, its seed and the settings, never 
 
 from __future__ import annotations
 
-import secrets
+import os
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from cutaway.dice import Dice
 from cutaway.errors import CutawayError
 from cutaway.reading import Machine, open_batch
-from cutaway.sampling import Sampling, adjust, choose, require
+from cutaway.sampling import Array, Sampling, adjust, choose, log_total, require
 
 if TYPE_CHECKING:
     from cutaway.tokenizer import Tokenizer
@@ -112,7 +111,7 @@ class Draft:
 
     def __post_init__(self) -> None:
         own = zlib.crc32(np.array(self.prompt, dtype=np.int64).tobytes())  # two prompts do not share their luck
-        self.dice = np.random.default_rng([self.seed, self.sample, own])
+        self.dice = Dice([self.seed, self.sample, own])
 
     def end(self, reason: str, why: str) -> None:
         self.reason, self.why = reason, why
@@ -165,7 +164,7 @@ def begun(text: str, stop: str) -> int:
 def drafts(prompts: list[list[int]], model: Machine, tokenizer: Tokenizer, how: Settings) -> list[Draft]:
     """One draft for each prompt and sample, prompt by prompt. An empty prompt begins at the end token, as texts do."""
     context, end = model.config.context, model.config.end
-    seed = how.seed if how.seed is not None else secrets.randbits(32)
+    seed = how.seed if how.seed is not None else int.from_bytes(os.urandom(4))
     for prompt in prompts:
         if len(prompt) > context and how.overflow == "stop":
             raise CutawayError(
@@ -179,7 +178,6 @@ def drafts(prompts: list[list[int]], model: Machine, tokenizer: Tokenizer, how: 
     ]
 
 
-@torch.inference_mode()
 def write(model: Machine, texts: list[Draft], how: Settings) -> Iterator[list[Draft]]:
     """Write all the drafts to their ends, a token at a time; after each step gives those that changed."""
     for text in texts:
@@ -226,13 +224,12 @@ def ready(text: Draft, model: Machine, how: Settings) -> None:
         text.window = text.window[-keep:]
 
 
-def add_tokens(model: Machine, texts: list[Draft], logits: Tensor, how: Settings) -> None:
+def add_tokens(model: Machine, texts: list[Draft], logits: Array, how: Settings) -> None:
     """Choose the next token of every text; the end token and stop strings end it."""
-    dice = torch.tensor([text.dice.random() for text in texts], dtype=torch.float64, device=logits.device)
-    logits = logits.float()
+    dice = np.array([text.dice.random() for text in texts])
     chosen = choose(adjust(logits, how, [text.prompt for text in texts], [text.ids for text in texts]), how, dice)
-    logprobs = logits.log_softmax(dim=-1).gather(1, chosen[:, None])[:, 0].tolist()
-    for text, token, logprob in zip(texts, chosen.tolist(), logprobs, strict=True):
+    logprobs = np.take_along_axis(logits, chosen[:, None], axis=-1) - log_total(logits)
+    for text, token, logprob in zip(texts, chosen.tolist(), logprobs[:, 0].tolist(), strict=True):
         if token == model.config.end:
             text.piece = ""
             text.end("end", "The model wrote its end token.")

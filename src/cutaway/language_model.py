@@ -6,27 +6,30 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
-import torch
-from torch import Tensor
-
-from cutaway import beams, checkpoint
+from cutaway import checkpoint
 from cutaway.checkpoint.locate import is_packed, locate
 from cutaway.config import Config
-from cutaway.engine.calibrate import pack_on_loading
 from cutaway.engine.choice import choose
 from cutaway.engine.library import check_kind
-from cutaway.engine.native import Engine
+from cutaway.engine.native import Engine, Scores
 from cutaway.engine.pack import unpack
 from cutaway.errors import CutawayError, nearest
 from cutaway.generate import Result, Settings, TextStream, generate
-from cutaway.model import GPT
 from cutaway.reading import Machine, open_batch
+from cutaway.sampling import likeliest, softmax
 from cutaway.tokenizer import Tokenizer
-from cutaway.trace import Replacement, Trace
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from cutaway.model import GPT
+    from cutaway.trace import Replacement, Trace
+
+DTYPES = ("float32", "bfloat16", "float16")
+"""The number types that torch may be asked to compute in."""
 
 Prompt = str | Sequence[int]
 
@@ -64,6 +67,8 @@ class LanguageModel:
     def model(self) -> GPT:
         """The model that torch runs."""
         if self._model is None:
+            import torch
+
             assert self._engine is not None
             with torch.inference_mode(False):  # a model like any other, whoever asks for it first
                 self._model = unpack(self._engine.packed)
@@ -77,19 +82,23 @@ class LanguageModel:
             return self.model
         if self._engine is None or (self._model is not None and versions(self._model) != self._packed_from):
             weights = self.weights or (self._engine.weights if self._engine else "float32")
+            from cutaway.engine.calibrate import pack_on_loading
+
             self._packed_from = versions(self.model)
             self._engine = Engine(pack_on_loading(self.model, self.tokenizer, weights))
         return self._engine
 
     @property
     def device(self) -> torch.device:
+        import torch
+
         return torch.device("cpu") if self._model is None else self._model.token_embedding.weight.device
 
     def ids(self, text: Prompt) -> list[int]:
         """The tokens of a text; ids are checked and taken as they are."""
         if isinstance(text, str):
             return self.tokenizer.encode(text)
-        given = text.tolist() if isinstance(text, Tensor) else list(text)
+        given = text.tolist() if hasattr(text, "tolist") else list(text)
         try:
             ids = [operator.index(token) for token in given]  # numpy's whole numbers are as good as Python's
         except TypeError:
@@ -101,30 +110,34 @@ class LanguageModel:
                 )
         return ids
 
-    @torch.inference_mode()
     def logits(self, text: Prompt) -> Tensor:
         """A score for every entry of the vocabulary after every token: [tokens, vocabulary].
 
         An empty text is read as the end token, which every text begins after.
         """
-        return self.model(self.batch_of_one(text))[0].float()
+        import torch
 
-    @torch.inference_mode()
-    def next_scores(self, text: Prompt) -> Tensor:
+        with torch.inference_mode():
+            return self.model(self.batch_of_one(text))[0].float()
+
+    def next_scores(self, text: Prompt) -> Scores:
         """A score for every entry of the vocabulary after the last token only: [vocabulary]."""
-        if self._engine is None:  # one text is not worth packing weights for
-            return self.model.score(self.model.read(self.batch_of_one(text))[:, -1])[0].float()
-        return open_batch(self.machine).begin([self.ids(text) or [self.config.end]])[0]
+        if self._engine is not None:
+            return open_batch(self.machine).begin([self.ids(text) or [self.config.end]])[0]
+        import torch
+
+        with torch.inference_mode():  # one text is not worth packing weights for
+            return self.model.score(self.model.read(self.batch_of_one(text))[:, -1])[0].float().cpu().numpy()
 
     def predict(self, text: Prompt, k: int = 10) -> list[Prediction]:
         """The k likeliest next tokens, likeliest first."""
         if k < 1:
             raise CutawayError(f"The number of predictions must be 1 or more, not {k}.")
-        chances = self.next_scores(text).softmax(dim=-1)
-        best = chances.topk(min(k, len(self.tokenizer)))
+        chances = softmax(self.next_scores(text))
+        best = likeliest(chances, min(k, len(self.tokenizer)))
         return [
             Prediction(id=token, text=self.tokenizer.decode([token]), probability=chance)
-            for token, chance in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+            for token, chance in zip(best.tolist(), chances[best].tolist(), strict=True)
         ]
 
     @overload
@@ -156,6 +169,8 @@ class LanguageModel:
         )  # fmt: skip
         prompts = [self.ids(one) for one in (prompt if many else [prompt])]  # type: ignore[arg-type]
         if how.beams:
+            from cutaway import beams
+
             results = beams.search(self.machine, self.tokenizer, prompts, how)
         else:
             results = generate(self.machine, self.tokenizer, prompts, how)
@@ -168,7 +183,6 @@ class LanguageModel:
             raise CutawayError("Only one text can be streamed: beams and samples are for generate().")
         return TextStream(self.machine, self.tokenizer, self.ids(prompt), how)
 
-    @torch.inference_mode()
     def trace(
         self, text: Prompt, keep: str | Iterable[str] = "*", replace: Mapping[str, Replacement] | None = None
     ) -> Trace:
@@ -176,10 +190,15 @@ class LanguageModel:
 
         The values have no batch dimension: `trace["blocks.0.attention.weights"]` is [head, query, key].
         """
+        import torch
+
+        from cutaway.trace import Trace
+
         trace = Trace(keep, replace)
         trace.check(self.config)
-        self.model(self.batch_of_one(text), trace=trace)
-        return trace.row(0)
+        with torch.inference_mode():
+            self.model(self.batch_of_one(text), trace=trace)
+            return trace.row(0)
 
     def save(self, folder: str | Path) -> None:
         """Write a folder that `cutaway.load` and Hugging Face's transformers both read."""
@@ -191,6 +210,8 @@ class LanguageModel:
             self._model = None
 
     def batch_of_one(self, text: Prompt) -> Tensor:
+        import torch
+
         return torch.tensor([self.ids(text) or [self.config.end]], device=self.device)  # [1, tokens]
 
     def settings(self, given: dict[str, Any], max_tokens: int | None) -> Settings:
@@ -213,16 +234,15 @@ def load(
     `engine` says what writes texts: "torch", "native" (compiled kernels, on the processor), or "auto": native for
     packed weights, torch for all others. `weights` packs them: "float32", "bfloat16", "int8" or "int4".
     """
-    if isinstance(dtype, str):
-        if dtype not in DTYPES:
-            raise CutawayError(f"Unknown number type {dtype!r}. Known: {', '.join(DTYPES)}.")
-        dtype = DTYPES[dtype]
+    if isinstance(dtype, str) and dtype not in DTYPES:
+        raise CutawayError(f"Unknown number type {dtype!r}. Known: {', '.join(DTYPES)}.")
     path = locate(name)
     if is_packed(path):
         return load_packed(path, name, device, dtype, engine, weights)
+    numbers = None if dtype is None else number_type(dtype)
     place = find_device("cpu" if device is None and (weights or engine == "native") else device)
-    kind = choose(engine, weights, place.type, dtype is None or dtype == torch.float32)
-    lm = LanguageModel(checkpoint.read(path, place, dtype), Tokenizer.load(path), str(name), kind)
+    kind = choose(engine, weights, place.type, numbers is None or str(numbers) == "torch.float32")
+    lm = LanguageModel(checkpoint.read(path, place, numbers), Tokenizer.load(path), str(name), kind)
     if kind in (None, "float32"):  # packed when the first text is written
         return lm
     assert lm.machine is not lm.model
@@ -234,7 +254,7 @@ def load_packed(
     path: Path,
     name: str | Path,
     device: str | torch.device | None,
-    dtype: torch.dtype | None,
+    dtype: str | torch.dtype | None,
     engine: str,
     weights: str | None,
 ) -> LanguageModel:
@@ -246,12 +266,21 @@ def load_packed(
         raise CutawayError(
             f"{path} holds {packed.weights} weights. Leave `weights` away, or load the model they are of."
         )
-    place = find_device(device or "cpu")
-    if engine == "auto" and (place.type != "cpu" or dtype is not None):
+    place = "cpu" if device is None or str(device) == "cpu" else find_device(device).type
+    if engine == "auto" and (place != "cpu" or dtype is not None):
         engine = "torch"
-    if choose(engine, None if engine == "torch" else packed.weights, place.type, dtype is None) is None:
-        return LanguageModel(unpack(packed).to(place, dtype), tokenizer, str(name))
+    if choose(engine, None if engine == "torch" else packed.weights, place, dtype is None) is None:
+        model = unpack(packed).to(find_device(device or "cpu"), None if dtype is None else number_type(dtype))
+        return LanguageModel(model, tokenizer, str(name))
     return LanguageModel(Engine(packed), tokenizer, str(name))
+
+
+def number_type(dtype: str | torch.dtype) -> torch.dtype:
+    """A number type of torch's, by its name."""
+    import torch
+
+    found: torch.dtype = getattr(torch, dtype) if isinstance(dtype, str) else dtype
+    return found
 
 
 def versions(model: GPT) -> object:
@@ -261,6 +290,8 @@ def versions(model: GPT) -> object:
 
 def find_device(device: str | torch.device | None) -> torch.device:
     """The device asked for, or the fastest there is; refused in plain words if this machine has no such thing."""
+    import torch
+
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

@@ -11,13 +11,17 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
 from cutaway.errors import CutawayError
 
-NEVER = float("-inf")
+Array = npt.NDArray[Any]
+"""Numbers of any type; scores are float32."""
+
+NEVER = np.float32("-inf")
 
 
 @dataclass(frozen=True)
@@ -70,23 +74,23 @@ def require(name: str, value: object, holds: bool, rule: str) -> None:
         raise CutawayError(f"The {name} must be {rule}, not {value}.")
 
 
-def adjust(logits: Tensor, how: Sampling, prompts: Sequence[list[int]], written: Sequence[list[int]]) -> Tensor:
+def adjust(logits: Array, how: Sampling, prompts: Sequence[list[int]], written: Sequence[list[int]]) -> Array:
     """The steps that look at ids: bias, then penalties for what stands in the prompt and the text. [row, vocabulary]"""
     if how.logit_bias:
-        ids = torch.tensor(list(how.logit_bias), device=logits.device)
-        if not 0 <= int(ids.min()) <= int(ids.max()) < logits.shape[-1]:
+        ids = np.array(list(how.logit_bias))
+        if not 0 <= ids.min() <= ids.max() < logits.shape[-1]:
             raise CutawayError(f"A logit bias names a token that is not in the vocabulary of {logits.shape[-1]:,}.")
-        bias = torch.tensor(list(how.logit_bias.values()), device=logits.device, dtype=logits.dtype)
-        logits = logits.index_add(-1, ids, bias.expand(logits.shape[0], -1))
+        logits = logits.copy()
+        logits[:, ids] += np.array(list(how.logit_bias.values()), dtype=logits.dtype)
     if how.repetition_penalty != 1:
-        logits = torch.stack(
+        logits = np.stack(
             [
                 penalize_repetition(row, [*prompt, *new], how.repetition_penalty)
                 for row, prompt, new in zip(logits, prompts, written, strict=True)
             ]
         )
     if how.presence_penalty or how.frequency_penalty:
-        logits = torch.stack(
+        logits = np.stack(
             [
                 penalize_written(row, new, how.presence_penalty, how.frequency_penalty)
                 for row, new in zip(logits, written, strict=True)
@@ -95,60 +99,96 @@ def adjust(logits: Tensor, how: Sampling, prompts: Sequence[list[int]], written:
     return logits
 
 
-def penalize_repetition(logits: Tensor, seen: list[int], penalty: float) -> Tensor:
+def penalize_repetition(logits: Array, seen: list[int], penalty: float) -> Array:
     """Divide the positive and multiply the negative logits of tokens already seen. [vocabulary]"""
-    ids = torch.tensor(sorted(set(seen)), dtype=torch.long, device=logits.device)
-    found = logits[ids]
-    return logits.index_copy(0, ids, torch.where(found < 0, found * penalty, found / penalty))
+    ids, penalized = np.array(sorted(set(seen)), dtype=np.int64), logits.copy()
+    found, factor = logits[ids], logits.dtype.type(penalty)
+    penalized[ids] = np.where(found < 0, found * factor, found / factor)
+    return penalized
 
 
-def penalize_written(logits: Tensor, written: list[int], presence: float, frequency: float) -> Tensor:
+def penalize_written(logits: Array, written: list[int], presence: float, frequency: float) -> Array:
     """Take `presence` once and `frequency` each time from the logits of tokens written so far. [vocabulary]"""
-    counts = Counter(written)
-    ids = torch.tensor(list(counts), dtype=torch.long, device=logits.device)
-    off = torch.tensor([presence + frequency * n for n in counts.values()], device=logits.device, dtype=logits.dtype)
-    return logits.index_add(0, ids, -off)
+    counts, penalized = Counter(written), logits.copy()
+    off = np.array([presence + frequency * n for n in counts.values()], dtype=logits.dtype)
+    penalized[np.array(list(counts), dtype=np.int64)] -= off
+    return penalized
 
 
-def keep_top_k(logits: Tensor, k: int) -> Tensor:
+def keep_top_k(logits: Array, k: int) -> Array:
     """Only the k highest stay possible (and those level with the last of them)."""
-    lowest_kept = logits.topk(min(k, logits.shape[-1]), dim=-1).values[..., -1:]
-    return logits.masked_fill(logits < lowest_kept, NEVER)
+    last = max(0, logits.shape[-1] - k)
+    lowest_kept = np.partition(logits, last, axis=-1)[..., last, None]
+    return np.where(logits < lowest_kept, NEVER, logits)
 
 
-def keep_top_p(logits: Tensor, p: float) -> Tensor:
+def keep_top_p(logits: Array, p: float) -> Array:
     """Only the likeliest stay, as many as it takes to reach the probability p; the likeliest one always does."""
-    ordered, order = logits.sort(dim=-1)
-    dropped = ordered.softmax(dim=-1).cumsum(dim=-1) <= 1 - p
-    dropped[..., -1] = False
-    return logits.masked_fill(dropped.scatter(-1, order, dropped), NEVER)
+    kept = logits.copy()
+    for row in kept.reshape(-1, kept.shape[-1]):
+        ordered = np.sort(row)
+        line = softmax(ordered).astype(np.float64).cumsum().astype(np.float32)
+        dropped = min(int(np.searchsorted(line, np.float32(1 - p), side="right")), len(row) - 1)
+        lowest = ordered[dropped]
+        level = dropped - int(np.searchsorted(ordered, lowest))  # of equals the first go, until so many have gone
+        row[np.flatnonzero(row == lowest)[:level]] = NEVER
+        row[row < lowest] = NEVER
+    return kept
 
 
-def keep_min_p(logits: Tensor, share: float) -> Tensor:
+def keep_min_p(logits: Array, share: float) -> Array:
     """Only tokens at least `share` times as likely as the likeliest stay."""
-    chances = logits.softmax(dim=-1)
-    return logits.masked_fill(chances < share * chances.max(dim=-1, keepdim=True).values, NEVER)
+    chances = softmax(logits)
+    return np.where(chances < np.float32(share) * chances.max(axis=-1, keepdims=True), NEVER, logits)
 
 
-def probabilities(logits: Tensor, how: Sampling) -> Tensor:
+def softmax(logits: Array) -> Array:
+    """Probabilities, as float32. [..., vocabulary]"""
+    with np.errstate(invalid="ignore"):  # where everything is forbidden nothing has a probability
+        chances: Array = np.exp(logits - logits.max(axis=-1, keepdims=True), dtype=np.float32)
+    chances /= chances.sum(axis=-1, keepdims=True, dtype=np.float64).astype(np.float32)
+    return chances
+
+
+def log_total(logits: Array) -> Array:
+    """What is to be taken from logits to make log-probabilities of them. [..., 1]"""
+    highest = logits.max(axis=-1, keepdims=True)
+    total: Array = highest + np.log(np.exp(logits - highest).sum(axis=-1, keepdims=True, dtype=np.float64))
+    return total
+
+
+def likeliest(scores: Array, k: int) -> Array:
+    """Where the k highest are, the highest first; of equals, the one of the smaller id. [..., k]"""
+    k = min(k, scores.shape[-1])
+    found = np.sort(np.argpartition(scores, -k, axis=-1)[..., -k:], axis=-1)
+    order = np.argsort(-np.take_along_axis(scores, found, axis=-1), axis=-1, kind="stable")
+    return np.take_along_axis(found, order, axis=-1)
+
+
+def probabilities(logits: Array, how: Sampling) -> Array:
     """The distribution the next token is drawn from: temperature, top-k, top-p, min-p, softmax. [..., vocabulary]"""
-    logits = logits.float() / how.temperature
+    logits = logits / np.float32(how.temperature)
     if how.top_k is not None:
         logits = keep_top_k(logits, how.top_k)
     if how.top_p is not None and how.top_p < 1:
         logits = keep_top_p(logits, how.top_p)
     if how.min_p:
         logits = keep_min_p(logits, how.min_p)
-    return logits.softmax(dim=-1)
+    return softmax(logits)
 
 
-def draw(chances: Tensor, dice: Tensor) -> Tensor:
+def draw(chances: Array, dice: Array) -> Array:
     """The token each die points at: dice [row], uniform in [0, 1), cut the line of probabilities [row, vocabulary]."""
-    line = chances.double().cumsum(dim=-1)
-    at = torch.searchsorted(line, dice[:, None].to(line) * line[:, -1:], right=True)[:, 0]
-    return torch.where(at < chances.shape[-1], at, chances.argmax(dim=-1))
+    return np.array([_pointed_at(row, die) for row, die in zip(chances, dice, strict=True)])
 
 
-def choose(logits: Tensor, how: Sampling, dice: Tensor) -> Tensor:
+def _pointed_at(chances: Array, die: float) -> int:
+    possible = np.flatnonzero(chances)
+    line = chances[possible].astype(np.float64).cumsum()
+    at = int(np.searchsorted(line, die * line[-1], side="right"))
+    return int(possible[at] if at < len(possible) else chances.argmax())
+
+
+def choose(logits: Array, how: Sampling, dice: Array) -> Array:
     """One token for each row of logits [row, vocabulary]: the highest when greedy, else drawn."""
-    return logits.argmax(dim=-1) if how.greedy else draw(probabilities(logits, how), dice)
+    return logits.argmax(axis=-1) if how.greedy else draw(probabilities(logits, how), dice)

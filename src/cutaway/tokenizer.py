@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from cutaway import bpe
+from cutaway.bpe_by_hand import ByHand, TokenTable
 from cutaway.checkpoint.locate import is_packed
 from cutaway.errors import CutawayError
-from cutaway.vocabulary import END, Vocabulary, read, write
+from cutaway.vocabulary import ALPHABET, END, Vocabulary, read, write
 
 _GPT2 = Path(__file__).parent / "data" / "gpt2"
 _ESCAPED = re.compile("([\udc80-\udcff]+)")
@@ -23,11 +24,37 @@ _BATCH = 1 << 15  # characters: below that, starting threads costs more than the
 class Tokenizer:
     """Cuts a text into the tokens of one vocabulary, and puts tokens together again. Never changes: share it freely."""
 
+    _read: Callable[[], Vocabulary]
+
     def __init__(self, vocabulary: Vocabulary):
         table = vocabulary.table()
         self._vocabulary = vocabulary
-        self._bytes = dict(enumerate(table))
+        self._bytes: dict[int, bytes] | TokenTable = dict(enumerate(table))
         self._engine = bpe.engine(vocabulary, table)
+
+    @classmethod
+    def from_table(cls, table: TokenTable, specials: dict[str, int], read: Callable[[], Vocabulary]) -> Tokenizer:
+        """A tokenizer that begins to work at once; `read` gives the vocabulary if ever the whole of it is needed."""
+        made = cls.__new__(cls)
+        made._read, made._bytes = read, table
+        made._engine = ByHand(table, specials, lambda: bpe.engine(made._vocabulary, made._vocabulary.table()))
+        return made
+
+    def table(self) -> TokenTable | None:
+        """What `from_table` takes; None if this vocabulary follows other rules than GPT-2's."""
+        if isinstance(self._bytes, TokenTable):
+            return self._bytes
+        if not isinstance(self._engine, bpe.ByRank) or self._engine.ids is not None:
+            return None
+        names = [*ALPHABET.values(), *self._vocabulary.made]
+        return TokenTable.of(list(self._bytes.values()), {self._vocabulary.tokens[name] for name in names})
+
+    @functools.cached_property
+    def _vocabulary(self) -> Vocabulary:
+        return self._read()
+
+    def __reduce__(self) -> tuple[type[Tokenizer], tuple[Vocabulary]]:
+        return Tokenizer, (self._vocabulary,)
 
     @classmethod
     def load(cls, source: str | Path = "gpt2") -> Tokenizer:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import struct
+
 import numpy as np
 import pytest
 
@@ -46,6 +50,43 @@ def test_a_changed_byte_in_the_head_is_noticed(file, tmp_path, place):
     (tmp_path / "bad.cutaway").write_bytes(data)
     with pytest.raises(CutawayError, match=r"damaged|not a file of packed|version"):
         stored.read(tmp_path / "bad.cutaway")
+
+
+@pytest.mark.parametrize("block", ["tokens", "files"])
+def test_a_changed_byte_in_the_tokenizer_is_noticed(file, tmp_path, block):
+    begin, end = getattr(stored.read_head(file), block)
+    for place in (begin, (begin + end) // 2, end - 1):
+        data = bytearray(file.read_bytes())
+        data[place] ^= 0x10
+        (tmp_path / "bad.cutaway").write_bytes(data)
+        for read in (stored.read, stored.read_tokenizer):
+            with pytest.raises(CutawayError, match="damaged"):
+                read(tmp_path / "bad.cutaway")
+
+
+def test_a_file_of_the_first_version_is_read(tiny_lm, file, tmp_path):
+    """As it was written before tokens had a table: sha256, and the tokenizer's files in the header."""
+    tiny_lm.tokenizer.save(tmp_path / "tokenizer")
+    files = {one.name: one.read_text(encoding="utf-8") for one in (tmp_path / "tokenizer").iterdir()}
+    says, first = stored.read_header(file)
+    header = json.dumps({**says, "tokenizer": files}).encode()
+    start = struct.pack("<8sII32s", b"CUTAWAY\n", 1, len(header), hashlib.sha256(header).digest()) + header
+    old = tmp_path / "old.cutaway"
+    old.write_bytes(start + bytes(-len(start) % 4096) + file.read_bytes()[first:])
+    assert (stored.read(old, whole=True).memory == stored.read(file).memory).all()
+    assert cutaway.load(old).generate("Once", 20, seed=3).ids == cutaway.load(file).generate("Once", 20, seed=3).ids
+    for place in (60, len(start) - 1):
+        data = bytearray(old.read_bytes())
+        data[place] ^= 0x10
+        (tmp_path / "bad.cutaway").write_bytes(data)
+        with pytest.raises(CutawayError, match="damaged"):
+            stored.read(tmp_path / "bad.cutaway")
+
+
+def test_the_tokenizer_comes_back_whole(tiny_lm, file):
+    found = stored.read_tokenizer(file)
+    assert found.vocabulary == tiny_lm.tokenizer.vocabulary and found.merges == tiny_lm.tokenizer.merges
+    assert found.encode("日本 Once") == tiny_lm.tokenizer.encode("日本 Once")
 
 
 def test_a_changed_weight_is_noticed_when_all_is_checked(file, tmp_path):

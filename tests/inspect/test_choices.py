@@ -31,7 +31,7 @@ def test_the_chances_are_those_of_the_sampling_and_the_cut_is_named(tiny_lm):
     how = Sampling(temperature=0.8, top_k=6, top_p=0.7)
     step = choices(tiny_lm, TEXT, 1, k=20, seed=3, temperature=0.8, top_k=6, top_p=0.7).steps[0]
     logits = tiny_lm.logits(TEXT)[-1]
-    wanted = probabilities(logits, how)
+    wanted = probabilities(logits.numpy(), how)
     for one in step.candidates:
         assert one.chance == pytest.approx(float(wanted[one.id]), rel=1e-4, abs=1e-9)
         assert one.own == pytest.approx(float(logits.softmax(-1)[one.id]), rel=1e-4)

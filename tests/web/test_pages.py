@@ -44,12 +44,12 @@ def test_predict_shows_the_ten_likeliest(show, builtin):
 
 def test_predict_follows_temperature_top_k_and_top_p(show, settle, builtin):
     page = show(at("predict", temperature=0.6, top_k=4, top_p=0.95))
-    wanted = probabilities(builtin.logits(TEXT)[-1], Sampling(temperature=0.6, top_k=4, top_p=0.95))
+    wanted = probabilities(builtin.next_scores(TEXT), Sampling(temperature=0.6, top_k=4, top_p=0.95))
     ids = [one.id for one in builtin.predict(TEXT, k=10)]
     assert numbers(page, ".bars .share") == pytest.approx(wanted[ids].tolist(), rel=1e-4, abs=1e-9)
     page.get_by_role("slider", name="temperature").fill("2")
     settle(page)
-    wanted = probabilities(builtin.logits(TEXT)[-1], Sampling(temperature=2.0, top_k=4, top_p=0.95))
+    wanted = probabilities(builtin.next_scores(TEXT), Sampling(temperature=2.0, top_k=4, top_p=0.95))
     assert numbers(page, ".bars .share") == pytest.approx(wanted[ids].tolist(), rel=1e-4, abs=1e-9)
 
 

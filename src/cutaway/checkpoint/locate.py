@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from cutaway.checkpoint import hub
 from cutaway.errors import CutawayError, nearest
 
 DATA = Path(__file__).parents[1] / "data"
@@ -38,6 +37,8 @@ def locate(name: str | Path, progress: Callable[[str, int, int], None] | None = 
         raise CutawayError(
             f"There is no folder {name}. Give a folder with a checkpoint, 'builtin', or a name like 'gpt2'."
         )
+    from cutaway.checkpoint import hub  # with all of Python's network
+
     try:
         return hub.find(name) or hub.pull(name, progress=progress)
     except CutawayError as error:

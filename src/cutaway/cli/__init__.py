@@ -6,96 +6,39 @@ standard output, everything about the work to standard error; a person's mistake
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
 import traceback
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Any
 
-import typer
-from typer.core import TyperCommand, TyperGroup
-
-from cutaway import __version__
-from cutaway.cli import (
-    bench,
-    classify,
-    convert,
-    evaluate,
-    explore,
-    generate,
-    inspect,
-    parameters,
-    predict,
-    pull,
-    screen,
-    summarize,
-    tokens,
-    train,
-    translate,
-)
-from cutaway.cli.options import option
+from cutaway.cli import by_hand, screen
 from cutaway.errors import CutawayError
 
-
-class PlainFlag:
-    """Typer would write `<bool>` after --help; our other flags say nothing there."""
-
-    def get_help_option(self, ctx: Any) -> Any:
-        option = super().get_help_option(ctx)  # type: ignore[misc]
-        if option is not None:
-            option.metavar = ""
-        return option
+VERBS = (
+    "explore", "generate", "predict", "tokens", "parameters", "train", "evaluate", "translate", "summarize", "classify",
+    "pull", "convert", "bench", "inspect",
+)  # fmt: skip
+"""In the order of the help; each is a file, and a function in it (`inspect` is a family of them)."""
 
 
-class Verb(PlainFlag, TyperCommand):
-    pass
+def find(verb: str) -> Callable[..., Any]:
+    found: Callable[..., Any] = getattr(importlib.import_module(f"cutaway.cli.{verb}"), verb)
+    return found
 
 
-class Verbs(PlainFlag, TyperGroup):
-    pass
+def carry_out(args: list[str]) -> Any:
+    """Call the verb that the command line names; the exit code, if it has one."""
+    verb = args[0] if args and args[0] in VERBS else None
+    if verb and verb != "inspect":
+        values = by_hand.read(find(verb), args[1:])
+        if values is not None:
+            return find(verb)(**values)
+    from cutaway.cli import app
 
-
-app = typer.Typer(
-    name="cutaway",
-    cls=Verbs,
-    help="GPT-2 with the casing off: run it, look inside, take it along.",
-    epilog='Begin with: cutaway explore, or cutaway generate "Once upon a time"',
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for verb in (
-    explore.explore,
-    generate.generate,
-    predict.predict,
-    tokens.tokens,
-    parameters.parameters,
-    train.train,
-    evaluate.evaluate,
-    translate.translate,
-    summarize.summarize,
-    classify.classify,
-    pull.pull,
-    convert.convert,
-    bench.bench,
-):
-    app.command(cls=Verb)(verb)
-views = typer.Typer(cls=Verbs, callback=inspect.alone, invoke_without_command=True)
-for view in inspect.VIEWS:
-    views.command(cls=Verb)(view)
-app.add_typer(views, name="inspect", help="Look inside: what the model makes of a text, in twelve views.")
-
-
-@app.callback(invoke_without_command=True)
-def cutaway(
-    context: typer.Context,
-    version: Annotated[bool, option("--version", "-V", help="Show the version and leave.")] = False,
-) -> None:
-    if version:
-        print(f"cutaway {__version__}")
-        raise typer.Exit
-    if context.invoked_subcommand is None:
-        print(context.get_help(), end="")
+    return app.run(args, [verb] if verb else VERBS)
 
 
 def main() -> None:
@@ -110,14 +53,12 @@ def run(args: list[str]) -> int:
             stream.reconfigure(errors="replace")
     as_json = "--json" in args
     try:
-        code = app(args, prog_name="cutaway", standalone_mode=False)
+        code = carry_out(args)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except CutawayError as error:
         return refuse(str(error), as_json)
-    except typer.TyperException as error:  # an option or a verb that is not there, a number that is none
-        return refuse(usage(error), as_json)
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         sys.stderr.write("\n")
         return 130
     except BrokenPipeError:  # whoever read our output has seen enough
@@ -138,10 +79,3 @@ def refuse(message: str, as_json: bool) -> int:
     else:
         screen.complain(message)
     return 2
-
-
-def usage(error: typer.TyperException) -> str:
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context else "cutaway"
-    message = error.format_message()
-    return f"{message}{'' if message.endswith(('.', '?')) else '.'} See {path} --help."

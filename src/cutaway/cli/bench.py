@@ -7,8 +7,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from cutaway.cli import options, screen
 from cutaway.cli.options import option
 from cutaway.config import SIZES
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def bench(
-    size: Annotated[str, typer.Argument(metavar="SIZE", help=f"{', '.join(SIZES)}.")] = "gpt2",
+    size: Annotated[str, options.argument(metavar="SIZE", help=f"{', '.join(SIZES)}.")] = "gpt2",
     weights: Annotated[
         list[str] | None, option("--weights", value="KIND", help="float32, bfloat16, int8 or int4. Repeatable.")
     ] = None,

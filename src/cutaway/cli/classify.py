@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from cutaway.cli import lines, options, screen
 from cutaway.errors import CutawayError
 
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 def classify(
     text: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TEXT", help="The text; for tasks on two or more texts, each of them."),
+        options.argument(metavar="TEXT", help="The text; for tasks on two or more texts, each of them."),
     ] = None,
     file: lines.File = None,
     model: options.Model = "builtin",

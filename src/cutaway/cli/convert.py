@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.text import Text
 
 from cutaway.cli import options, screen
@@ -23,7 +22,7 @@ TYPES = ("float32", "bfloat16", "float16")
 def convert(
     output: Annotated[Path, option("--output", "-o", value="OUT", help="The folder (huggingface) or file to write.")],
     to: Annotated[str, option("--to", value="KIND", help=f"{', '.join(KINDS)}.")],
-    source: Annotated[str | None, typer.Argument(metavar="MODEL", help="The model; the same as --model.")] = None,
+    source: Annotated[str | None, options.argument(metavar="MODEL", help="The model; the same as --model.")] = None,
     model: options.Model = "builtin",
     dtype: Annotated[
         str | None, option("--dtype", value="TYPE", help="huggingface: store as float32, bfloat16 or float16.")
@@ -101,11 +100,11 @@ def write(model: str, lm: LanguageModel, output: Path, to: str, dtype: str | Non
 
     if to == "huggingface":
         from cutaway import checkpoint
-        from cutaway.language_model import DTYPES
+        from cutaway.language_model import number_type
         from cutaway.tasks import load_task, save_task
 
         with screen.working(f"writing {output}"):
-            checkpoint.write(lm.model, lm.tokenizer, output, DTYPES[dtype] if dtype else None)
+            checkpoint.write(lm.model, lm.tokenizer, output, number_type(dtype) if dtype else None)
             task = load_task(options.locate(model))
             if task.name != "language":
                 save_task(task, output)  # a translator stays one

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from cutaway.cli import options, screen
 from cutaway.errors import CutawayError, nearest
 
@@ -40,7 +38,7 @@ CLINGS = tuple(".,;:!?)]}'’”%…")
 
 
 def explore(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text to begin with.", show_default=False)] = "",
+    text: Annotated[str, options.argument(metavar="TEXT", help="The text to begin with.", show_default=False)] = "",
     terminal: Annotated[
         bool, options.option("--terminal", help="Explore in the terminal, not in the browser.")
     ] = False,
@@ -167,10 +165,13 @@ class Explorer:
         return probabilities(self._known[1], how)[: len(self.lm.tokenizer)]
 
     def candidates(self) -> list[Candidate]:
-        best = self.chances().topk(min(SHOWN, self.now.top_k or SHOWN, len(self.lm.tokenizer)))
+        from cutaway.sampling import likeliest
+
+        chances = self.chances()
+        best = likeliest(chances, min(SHOWN, self.now.top_k or SHOWN))
         return [
             Candidate(token, self.lm.tokenizer.token_bytes(token), chance)
-            for token, chance in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+            for token, chance in zip(best.tolist(), chances[best].tolist(), strict=True)
         ]
 
     def take(self, line: str) -> None:

@@ -7,8 +7,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from cutaway.cli import options, screen
 from cutaway.cli.options import CHOOSING, option
 from cutaway.errors import CutawayError
@@ -21,7 +19,7 @@ LENGTH, SEVERAL = "How much is written", "Several texts"
 
 
 def generate(
-    prompt: Annotated[str | None, typer.Argument(metavar="PROMPT", help="The text to continue.")] = None,
+    prompt: Annotated[str | None, options.argument(metavar="PROMPT", help="The text to continue.")] = None,
     file: options.File = None,
     batch: Annotated[
         bool, option("--batch", help="Each line of the file is a prompt; blank lines are skipped.")

@@ -104,7 +104,7 @@ def view(function: Callable[..., None]) -> Callable[..., None]:
     """A view as a verb, with the options that all views share: they become the `Asked` that its function gets."""
 
     def shared(
-        text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The text to look at.")] = None,
+        text: Annotated[str | None, options.argument(metavar="TEXT", help="The text to look at.")] = None,
         file: options.File = None,
         special: options.Special = False,
         model: options.Model = "builtin",
@@ -326,7 +326,7 @@ def beams(asked: Asked, beams: Beams = 3, max_tokens: MaxTokens = 6, length_pena
 
 
 def parameters(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A matrix, as `cutaway parameters` lists them.")],
+    name: Annotated[str, options.argument(metavar="NAME", help="A matrix, as `cutaway parameters` lists them.")],
     size: Annotated[int, option("--size", value="N", help="At most N cells each way.")] = 64,
     model: options.Model = "builtin",
     html: Html = None,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
 
 import cutaway
 from cutaway.cli import screen
@@ -21,9 +20,32 @@ if TYPE_CHECKING:
 CHOOSING = "How each token is chosen"
 
 
+@dataclass(frozen=True)
+class Option:
+    """What stands on the command line after its name; a flag's `value` is empty."""
+
+    names: tuple[str, ...]
+    value: str
+    help: str
+    panel: str | None
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What stands on the command line by itself."""
+
+    metavar: str
+    help: str
+    show_default: bool
+
+
 def option(*names: str, value: str = "", help: str, panel: str | None = None) -> Any:  # noqa: A002
     """An option; `value` names what it takes, and a flag takes nothing."""
-    return typer.Option(*names, metavar=value, help=help, rich_help_panel=panel)
+    return Option(names, value, help, panel)
+
+
+def argument(metavar: str, help: str, show_default: bool = True) -> Any:  # noqa: A002
+    return Argument(metavar, help, show_default)
 
 
 Model = Annotated[
@@ -72,7 +94,11 @@ def load_tokenizer(model: str) -> Tokenizer:
 
 def locate(model: str) -> Path:
     """The folder a model's name stands for; from the hub, if need be, with a progress bar."""
+    from cutaway.checkpoint.locate import SHIPPED
     from cutaway.checkpoint.locate import locate as find
+
+    if model in SHIPPED or Path(model).exists():
+        return find(model)
     from cutaway.cli import progress
 
     with progress.files() as report:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from cutaway.cli import options, screen
 
 
 def predict(
-    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The text so far.")] = None,
+    text: Annotated[str | None, options.argument(metavar="TEXT", help="The text so far.")] = None,
     k: Annotated[int, options.option("-k", "--count", value="N", help="How many to show.")] = 10,
     file: options.File = None,
     special: options.Special = False,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
 from rich.text import Text
 
 from cutaway.cli import options, screen
@@ -13,7 +12,7 @@ from cutaway.errors import CutawayError
 
 
 def pull(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="gpt2, or org/name.")] = None,
+    name: Annotated[str | None, options.argument(metavar="NAME", help="gpt2, or org/name.")] = None,
     revision: Annotated[str | None, option("--revision", value="REV", help="A branch, a tag or a commit.")] = None,
     listing: Annotated[bool, option("--list", "-l", help="Show the models on this machine.")] = False,
     as_json: options.AsJson = False,

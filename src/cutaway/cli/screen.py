@@ -169,6 +169,9 @@ def interactive() -> bool:
 @contextmanager
 def working(on: str) -> Iterator[None]:
     """A sign of life on standard error while something takes its time; gone when it is done."""
+    if not err.is_terminal:
+        yield
+        return
     with err.status(Text(on, "dim"), spinner="dots", spinner_style="dim"):
         yield
 

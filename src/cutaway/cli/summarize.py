@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from cutaway.cli import lines, options
 
 
 def summarize(
-    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The text to summarize.")] = None,
+    text: Annotated[str | None, options.argument(metavar="TEXT", help="The text to summarize.")] = None,
     file: lines.File = None,
     beams: lines.Beams = 4,
     max_tokens: lines.MaxTokens = None,

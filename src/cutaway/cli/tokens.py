@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
@@ -17,7 +16,7 @@ LEARNING = "Learn a vocabulary of your own"
 
 
 def tokens(
-    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The text to cut.")] = None,
+    text: Annotated[str | None, options.argument(metavar="TEXT", help="The text to cut.")] = None,
     file: options.File = None,
     special: options.Special = False,
     train: Annotated[

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from cutaway.cli import screen
-from cutaway.cli.options import option
+from cutaway.cli.options import argument, option
 from cutaway.errors import CutawayError
 
 if TYPE_CHECKING:
@@ -21,7 +19,7 @@ def train(
     output: Annotated[Path, option("--output", "-o", value="FOLDER", help="Where the model is written.")],
     data: Annotated[
         list[Path] | None,
-        typer.Argument(
+        argument(
             metavar="DATA",
             help="Files and folders of .txt, .jsonl, .tsv, .csv or .parquet, packed or not; or a recipe.",
         ),
@@ -74,7 +72,7 @@ def train(
         option("--set", value="KEY=VALUE", help="Anything else in a recipe, like train.schedule=linear. Repeatable."),
     ] = None,
     as_json: Annotated[bool, option("--json", help="Print what happens as JSON, one object a line.")] = False,
-) -> None:
+) -> int:
     """Train a model of your own.
 
     What is left out is chosen to fit the data and the time, and told. Ctrl-C saves and leaves.
@@ -108,9 +106,8 @@ def train(
     except KeyboardInterrupt:
         if not as_json:
             screen.aside(training.interrupted(output))
-        raise typer.Exit(130) from None
-    if report.reason == "stopped":
-        raise typer.Exit(130)
+        return 130
+    return 130 if report.reason == "stopped" else 0
 
 
 def read_recipe(data: list[Path], said: dict[str, dict[str, Any]], changes: list[str], resume: bool) -> Recipe | None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from cutaway.cli import lines, options
 from cutaway.cli.options import option
 from cutaway.errors import CutawayError
 
 
 def translate(
-    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The text to translate.")] = None,
+    text: Annotated[str | None, options.argument(metavar="TEXT", help="The text to translate.")] = None,
     file: lines.File = None,
     back: Annotated[
         bool, option("--back", help="The other direction, if the model was trained for both (task.back).")

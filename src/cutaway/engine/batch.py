@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from cutaway.engine.draft import Drafter, LookUp, Pace, SmallModel
-from cutaway.engine.native import Engine, Text
+from cutaway.engine.native import Engine, Scores, Text
 from cutaway.reading import distinct
 
 ROWS_TO_GUESS = 2
@@ -19,7 +18,7 @@ class Row:
     def __init__(self, text: Text, ids: list[int], drafter: Drafter | None):
         self.text, self.ids, self.drafter = text, ids, drafter
         self.pace = Pace()
-        self.ahead: list[tuple[int, Tensor]] = []  # tokens read already, and the scores after each
+        self.ahead: list[tuple[int, Scores]] = []  # tokens read already, and the scores after each
         self.guessed = 0
 
     def fork(self) -> Row:
@@ -27,7 +26,7 @@ class Row:
         other.ahead, other.guessed = list(self.ahead), self.guessed
         return other
 
-    def take(self, token: int) -> Tensor | None:
+    def take(self, token: int) -> Scores | None:
         """The scores after this token, if it was guessed; if not, the guess is forgotten."""
         self.ids.append(token)
         if self.ahead and self.ahead[0][0] == token:
@@ -62,26 +61,26 @@ class NativeBatch:
         self.engine = engine
         self.rows: list[Row] = []
 
-    def begin(self, windows: list[list[int]]) -> Tensor:
+    def begin(self, windows: list[list[int]]) -> Scores:
         different, rows = distinct(windows)
         self.rows = [Row(self.engine.text(), ids, new_drafter(self.engine)) for ids in different]
-        scores = torch.from_numpy(self.engine.read([row.text for row in self.rows], different))
+        scores = self.engine.read([row.text for row in self.rows], different)
         if len(different) == len(windows):
             return scores
         self.keep(rows)
         return scores[rows]
 
-    def step(self, tokens: list[int]) -> Tensor:
+    def step(self, tokens: list[int]) -> Scores:
         found = [row.take(token) for row, token in zip(self.rows, tokens, strict=True)]
         reading = [row for row, scores in zip(self.rows, found, strict=True) if scores is None]
         if reading:
             may_guess = len(self.rows) <= ROWS_TO_GUESS
             guesses = [row.guess() if may_guess else [] for row in reading]
             new = [[row.ids[-1], *guess] for row, guess in zip(reading, guesses, strict=True)]
-            scores = torch.from_numpy(self.engine.read([row.text for row in reading], new, [len(ids) for ids in new]))
+            scores = self.engine.read([row.text for row in reading], new, [len(ids) for ids in new])
             if len(reading) == len(self.rows) == len(scores):
                 return scores
-            parts = iter(scores.split([len(ids) for ids in new]))
+            parts = iter(np.split(scores, np.cumsum([len(ids) for ids in new[:-1]])))
             for number, row in enumerate(self.rows):
                 if found[number] is None:
                     first, *rest = next(parts)
@@ -89,7 +88,7 @@ class NativeBatch:
                     guess = guesses[reading.index(row)]
                     row.ahead, row.guessed = list(zip(guess, rest, strict=True)), len(guess)
         ready = [scores for scores in found if scores is not None]
-        return ready[0][None] if len(ready) == 1 else torch.stack(ready)  # one row is not worth a copy
+        return ready[0][None] if len(ready) == 1 else np.stack(ready)  # one row is not worth a copy
 
     def keep(self, rows: list[int]) -> None:
         first = {row: number for number, row in reversed(list(enumerate(rows)))}  # who goes on with the text itself

@@ -5,14 +5,16 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from cutaway.config import Config
 from cutaway.engine.library import KINDS, default_threads, need, shape_of
-from cutaway.model import GPT
+
+if TYPE_CHECKING:
+    from cutaway.model import GPT
 
 Memory = npt.NDArray[np.uint8]
 
@@ -82,7 +84,6 @@ def size_of(config: Config, weights: str) -> int:
     return int(need().cutaway_model_bytes(ctypes.byref(shape_of(config, weights))))
 
 
-@torch.no_grad()
 def pack(
     model: GPT,
     weights: str,
@@ -93,6 +94,8 @@ def pack(
 
     For int4, `factors` (see calibrate.py) say how the blocks' matrices make up for their rounding.
     """
+    import torch
+
     config, library = model.config, need()
     memory = memory_of(size_of(config, weights))
     total, done = sum(parameter.numel() for parameter in model.parameters()), 0
@@ -114,9 +117,12 @@ def pack(
     return Packed(config, weights, memory)
 
 
-@torch.no_grad()
 def unpack(packed: Packed) -> GPT:
     """The model that packed weights stand for, in float32: what torch runs when a trace or gradients are wanted."""
+    import torch
+
+    from cutaway.model import GPT
+
     library = need()
     with torch.device("meta"):
         model = GPT(packed.config)

@@ -130,7 +130,7 @@ class CTranslate2:
     engine = "ctranslate2"
 
     def __init__(self, folder: Path, kind: str, config: Config):
-        import ctranslate2  # type: ignore[import-not-found, unused-ignore]
+        import ctranslate2  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
         self.weights, self.bits = kind, {"float32": 32.0, "int8": 8.0}[kind]
         converter = ctranslate2.converters.TransformersConverter(str(folder / "huggingface"))

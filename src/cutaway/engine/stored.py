@@ -2,38 +2,43 @@
 
 8 bytes     CUTAWAY and a line end
 4 bytes     the version of the format
-4 bytes     the length of the header
-32 bytes    sha256 of the header
-header      JSON: the shape, the weights' kind and sha256, the tokenizer's files, the task, what packing cost
+4 bytes     each: the lengths of header, tokens and files, and the CRC-32 of these three
+header      JSON: the shape, the weights' kind and sha256, the special tokens, the task, what packing cost
+tokens      a TokenTable (see cutaway.bpe_by_hand), if the vocabulary is of GPT-2's kind
+files       the tokenizer's files: JSON, packed by zlib
 padding     zeros, to a multiple of 4,096
 weights     as cutaway.engine.pack lays them out
+
+Version 1, which is still read, has only a header, the tokenizer's files in it, and before it its length and sha256.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import mmap
 import re
 import struct
-import tempfile
+import zlib
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from cutaway.checkpoint.files import replacing
+from cutaway.bpe_by_hand import TokenTable
 from cutaway.config import Config
 from cutaway.engine.library import KINDS
-from cutaway.engine.pack import Packed, size_of
+from cutaway.engine.pack import Memory, Packed, size_of
 from cutaway.errors import CutawayError
 from cutaway.tokenizer import Tokenizer
+from cutaway.vocabulary import Vocabulary
 from cutaway.vocabulary import read as read_vocabulary
 
 MAGIC = b"CUTAWAY\n"
-VERSION = 1
-START = struct.Struct("<8sII32s")
+VERSION = 2
+START, LENGTHS, LENGTH_1 = struct.Struct("<8sI"), struct.Struct("<IIII"), struct.Struct("<I32s")
 PAGE = 4096
 HEADER_BYTES = 200_000_000
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt")
@@ -47,10 +52,17 @@ def write(
     task: dict[str, Any] | None = None,
 ) -> None:
     """Write the file beside its place, and move it there when it is whole. `task` is what a task.json would hold."""
+    import hashlib
+    import tempfile
+
+    from cutaway.checkpoint.files import replacing
+
     path = Path(path)
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save(folder)
         files = {file.name: file.read_text(encoding="utf-8") for file in sorted(Path(folder).iterdir())}
+    kept = json.dumps({name: text for name, text in files.items() if name in TOKENIZER_FILES})
+    table = tokenizer.table()
     header = json.dumps(
         {
             "config": dataclasses.asdict(packed.config),
@@ -59,10 +71,12 @@ def write(
             "sha256": hashlib.sha256(packed.memory.data).hexdigest(),
             "cost": cost or {},
             "task": task or {"name": "language"},
-            "tokenizer": {name: text for name, text in files.items() if name in TOKENIZER_FILES},
+            "specials": tokenizer.specials,
         }
-    ).encode()
-    start = START.pack(MAGIC, VERSION, len(header), hashlib.sha256(header).digest()) + header
+    )
+    parts = [header.encode(), b"" if table is None else bytes(table.memory), zlib.compress(kept.encode())]
+    lengths = LENGTHS.pack(*map(len, parts), zlib.crc32(b"".join(parts)))
+    start = START.pack(MAGIC, VERSION) + lengths + b"".join(parts)
     total = len(start) + PAGE + packed.nbytes
     old = re.compile(re.escape(path.name))
     with replacing(path.parent, last=path.name, stale=old, size=total) as new, (new / path.name).open("wb") as file:
@@ -70,8 +84,24 @@ def write(
         file.write(packed.memory.data)
 
 
-def read_header(path: Path) -> tuple[dict[str, Any], int]:
-    """What the file says of itself, checked against its own checksum, and where the weights begin."""
+@dataclass(frozen=True)
+class Head:
+    """What stands before the weights."""
+
+    version: int
+    says: dict[str, Any]
+    tokens: tuple[int, int]
+    files: tuple[int, int]
+    """Where these begin and end; in version 1 nowhere."""
+
+    @property
+    def first(self) -> int:
+        """Where the weights begin."""
+        return self.files[1] + -self.files[1] % PAGE
+
+
+def read_head(path: Path) -> Head:
+    """What stands before the weights, checked."""
     try:
         with path.open("rb") as file:
             start = file.read(START.size)
@@ -79,18 +109,52 @@ def read_header(path: Path) -> tuple[dict[str, Any], int]:
                 raise CutawayError(
                     f"{path} is not a file of packed weights: `cutaway convert --to cutaway-int8` makes one."
                 )
-            _, version, length, digest = START.unpack(start)
-            if version != VERSION:
+            version = START.unpack(start)[1]
+            if version not in (1, VERSION):
                 raise CutawayError(
                     f"{path} has version {version} of its format; this Cutaway reads {VERSION}. Convert again."
                 )
-            header = file.read(length) if length <= HEADER_BYTES else b""
+            return (read_head_1 if version == 1 else read_head_2)(file, path)
     except OSError as error:
         raise CutawayError(f"{path} cannot be read: {error.strerror}.") from None
-    if len(header) != length or hashlib.sha256(header).digest() != digest:
+
+
+def read_head_1(file: BinaryIO, path: Path) -> Head:
+    import hashlib
+
+    length, digest = LENGTH_1.unpack(exactly(file, LENGTH_1.size, path))
+    header = exactly(file, length, path)
+    if hashlib.sha256(header).digest() != digest:
         raise damaged(path, "its header does not have the checksum it should")
-    end = START.size + length
-    return json.loads(header), end + -end % PAGE
+    end = file.tell()
+    return Head(1, json.loads(header), (end, end), (end, end))
+
+
+def read_head_2(file: BinaryIO, path: Path) -> Head:
+    *lengths, checksum = LENGTHS.unpack(exactly(file, LENGTHS.size, path))
+    begin = file.tell()
+    header = exactly(file, lengths[0], path)
+    found, left = zlib.crc32(header), lengths[1] + lengths[2]
+    while left and (part := file.read(min(left, PAGE))):
+        found, left = zlib.crc32(part, found), left - len(part)
+    if left or found != checksum:
+        raise damaged(path, "its header does not have the checksum it should")
+    ends = list(accumulate(lengths, initial=begin))
+    return Head(2, json.loads(header), (ends[1], ends[2]), (ends[2], ends[3]))
+
+
+def exactly(file: BinaryIO, length: int, path: Path) -> bytes:
+    """So many bytes, and no fewer."""
+    data = file.read(length) if length <= HEADER_BYTES else b""
+    if len(data) != length:
+        raise damaged(path, "it ends before its header does")
+    return data
+
+
+def read_header(path: Path) -> tuple[dict[str, Any], int]:
+    """What the file says of itself, and where the weights begin."""
+    head = read_head(path)
+    return head.says, head.first
 
 
 def read(path: Path, whole: bool = False) -> Packed:
@@ -105,12 +169,17 @@ def read(path: Path, whole: bool = False) -> Packed:
     there = path.stat().st_size
     if header.get("bytes") != size or there != first + size:
         raise damaged(path, f"it should be {first + size:,} bytes long, and is {there:,}")
-    with path.open("rb") as file:
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    memory = np.frombuffer(mapped, dtype=np.uint8, count=size, offset=first)
-    if whole and hashlib.sha256(memory.data).hexdigest() != header.get("sha256"):
-        raise damaged(path, "its weights do not have the checksum they should")
+    memory = np.frombuffer(mapped(path), dtype=np.uint8, count=size, offset=first)
+    if whole:
+        check_weights(memory, header, path)
     return Packed(config, weights, memory)
+
+
+def check_weights(memory: Memory, header: dict[str, Any], path: Path) -> None:
+    import hashlib
+
+    if hashlib.sha256(memory.data).hexdigest() != header.get("sha256"):
+        raise damaged(path, "its weights do not have the checksum they should")
 
 
 def read_config(path: Path) -> Config:
@@ -118,14 +187,34 @@ def read_config(path: Path) -> Config:
 
 
 def read_tokenizer(path: Path) -> Tokenizer:
-    files = read_header(path)[0].get("tokenizer")
+    """The tokenizer; of GPT-2's kind it is read where it lies, as far as it is needed."""
+    head = read_head(path)
+    if head.version == 1:
+        return Tokenizer(vocabulary_of(head.says.get("tokenizer"), path))
+    memory = memoryview(mapped(path))
+
+    def whole() -> Vocabulary:
+        return vocabulary_of(json.loads(zlib.decompress(memory[slice(*head.files)])), path)
+
+    tokens = memory[slice(*head.tokens)]
+    return Tokenizer.from_table(TokenTable(tokens), head.says["specials"], whole) if tokens else Tokenizer(whole())
+
+
+def vocabulary_of(files: Any, path: Path) -> Vocabulary:
     if not isinstance(files, dict):
         raise damaged(path, "it has no tokenizer")
+    import tempfile
+
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files.items():
             if name in TOKENIZER_FILES and isinstance(text, str):
                 (Path(folder) / name).write_text(text, encoding="utf-8")
-        return Tokenizer(read_vocabulary(Path(folder)))
+        return read_vocabulary(Path(folder))
+
+
+def mapped(path: Path) -> mmap.mmap:
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def read_task(path: Path) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,7 +17,7 @@ from cutaway.inspect.generation import Step, Watched
 from cutaway.inspect.numbers import Token, rounded, token
 from cutaway.inspect.run import Run, check, lend
 from cutaway.model import GPT
-from cutaway.sampling import choose, keep_top_k, probabilities
+from cutaway.sampling import Array, choose, keep_top_k, likeliest, probabilities, softmax
 from cutaway.trace import Trace
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class _Scored(Watched):
     def __init__(self, model: GPT, known: Run | None):
         super().__init__(model, lambda start, read: None)
         self.known = None if known is None or known.changes else known
-        self.logits: list[Tensor] = []
+        self.logits: list[Array] = []
 
     def read(self, ids: Tensor, cache: Cache) -> Tensor:
         known = self.known
@@ -103,8 +104,9 @@ class _Scored(Watched):
         return known["final_norm"][None]
 
     def score(self, hidden: Tensor) -> Tensor:
-        self.logits.append(super().score(hidden)[0].float())
-        return self.logits[-1][None]
+        scores = super().score(hidden)
+        self.logits.append(scores[0].float().cpu().numpy())
+        return scores
 
 
 def choices(lm: LanguageModel, prompt: Prompt, max_tokens: int = 20, k: int = 10, **settings: Any) -> Choices:
@@ -137,13 +139,13 @@ def choices_and_cache(
     return Choices(result, words, steps), counted(lm, ids, result, model.steps)
 
 
-def _choice(logits: Tensor, how: Settings, die: float, k: int, vocabulary: int) -> Choice:
-    own, warm, chance = logits.softmax(-1), (logits / how.temperature).softmax(-1), probabilities(logits, how)
-    left = torch.ones_like(logits, dtype=torch.bool) if how.top_k is None else keep_top_k(logits, how.top_k).isfinite()
-    chosen = int(choose(logits[None], how, torch.tensor([die], dtype=torch.float64))[0])
-    shown = logits.topk(min(k, vocabulary)).indices.tolist()
-    pieces = set(chance.topk(min(PIECES, vocabulary)).indices.tolist()) | {chosen}
-    line = chance.double().cumsum(-1)
+def _choice(logits: Array, how: Settings, die: float, k: int, vocabulary: int) -> Choice:
+    own, warm, chance = softmax(logits), softmax(logits / np.float32(how.temperature)), probabilities(logits, how)
+    left = np.ones(logits.shape, dtype=bool) if how.top_k is None else np.isfinite(keep_top_k(logits, how.top_k))
+    chosen = int(choose(logits[None], how, np.array([die]))[0])
+    shown = likeliest(logits, min(k, vocabulary)).tolist()
+    pieces = set(likeliest(chance, min(PIECES, vocabulary)).tolist()) | {chosen}
+    line = chance.cumsum(dtype=np.float64)
     line = line / line[-1]
     return Choice(
         chosen,

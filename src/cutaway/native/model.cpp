@@ -73,17 +73,17 @@ Model::Model(const Shape& given, const uint8_t* weights, int threads, const Kern
     all_row_ = apart(sizeof(float) * 3 * shape.width) / sizeof(float);
     const size_t widest = up(std::max(shape.width, shape.mlp_width), 64);
     whole_row_ = apart(kind_of(shape) == BFLOAT16 ? 2 * widest : widest);
-    residual_.assign(TOGETHER * row_, 0);
-    normed_.assign(TOGETHER * row_, 0);
-    merged_.assign(TOGETHER * row_, 0);
-    all_.assign(TOGETHER * all_row_, 0);
-    hidden_.assign(TOGETHER * hidden_row_, 0);
-    if (kernels.quantises(kind_of(shape))) whole_.assign(TOGETHER * whole_row_, 0);
+    residual_.make(TOGETHER * row_);
+    normed_.make(TOGETHER * row_);
+    merged_.make(TOGETHER * row_);
+    all_.make(TOGETHER * all_row_);
+    hidden_.make(TOGETHER * hidden_row_);
+    if (kernels.quantises(kind_of(shape))) whole_.make(TOGETHER * whole_row_);
     if (is_quantised(kind_of(shape))) {
-        scales_.assign(TOGETHER * widest / 32, 0);
-        sums_.assign(TOGETHER * widest / 32, 0);
+        scales_.make(TOGETHER * widest / 32);
+        sums_.make(TOGETHER * widest / 32);
     }
-    scratch_.assign(threads_.count() * LOOKS * up(shape.context, BLOCK), 0);
+    scratch_.make(threads_.count() * LOOKS * up(shape.context, BLOCK));
 }
 
 Matrix Model::matrix(size_t at, int rows, int inputs) const { return {kind_of(shape), rows, inputs, weights_ + at}; }
@@ -130,7 +130,7 @@ void Model::climb(const Row* rows, int count) {
     const Kind kind = kind_of(shape);
     const int padded = static_cast<int>(up(shape.width, group_of(kind)));
     const int hidden_padded = static_cast<int>(up(shape.mlp_width, group_of(kind)));
-    auto rows_of = [&](std::vector<float>& from, size_t stride, int numbers) {
+    auto rows_of = [&](Room<float>& from, size_t stride, int numbers) {
         return Rows{kind, count, numbers, from.data(), stride, whole_.data(), whole_row_, scales_.data(), sums_.data()};
     };
     const Rows normed = rows_of(normed_, row_, padded), merged = rows_of(merged_, row_, padded);

@@ -1,8 +1,10 @@
 // The whole model: one call carries some new tokens of some texts up the stack.
 #pragma once
 
+#include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,23 @@ struct Layout {
     std::vector<Layer> layers;
 
     explicit Layout(const Shape& shape);
+};
+
+// Zeros to work in. What is never touched takes no memory: few tokens at a time need few rows.
+template <class Number>
+class Room {
+  public:
+    void make(size_t count) {
+        numbers_.reset(static_cast<Number*>(std::calloc(count, sizeof(Number))));
+        if (!numbers_) throw std::bad_alloc();
+    }
+    Number* data() { return numbers_.get(); }
+
+  private:
+    struct Free {
+        void operator()(Number* numbers) const { std::free(numbers); }
+    };
+    std::unique_ptr<Number[], Free> numbers_;
 };
 
 class Model {
@@ -60,8 +79,8 @@ class Model {
     Threads threads_;
     std::mutex busy_;
     size_t row_, hidden_row_, all_row_, whole_row_;
-    std::vector<float> residual_, normed_, all_, merged_, hidden_, scales_, scratch_;
-    std::vector<int8_t> whole_;
-    std::vector<int32_t> sums_;
+    Room<float> residual_, normed_, all_, merged_, hidden_, scales_, scratch_;
+    Room<int8_t> whole_;
+    Room<int32_t> sums_;
     std::vector<Run> runs_;
 };

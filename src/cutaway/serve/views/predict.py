@@ -46,13 +46,13 @@ class Next:
 
 def predict(logits: Tensor, how: Sampling, vocabulary: int, position: int, dice: float | None = None) -> Next:
     """The beginning of the list of next tokens for one position's scores [vocabulary], likeliest first."""
-    import torch
+    import numpy as np
 
-    from cutaway.sampling import draw, probabilities
+    from cutaway.sampling import draw, likeliest, probabilities, softmax
 
-    own = logits.float().softmax(dim=-1)[:vocabulary]
-    chance = probabilities(logits, how)[:vocabulary]
-    best = own.topk(min(SKYLINE, vocabulary)).indices
+    scores = logits.float().cpu().numpy()
+    own, chance = softmax(scores)[:vocabulary], probabilities(scores, how)[:vocabulary]
+    best = likeliest(own, SKYLINE)
     return Next(
         position=position,
         ids=best.tolist(),
@@ -60,7 +60,7 @@ def predict(logits: Tensor, how: Sampling, vocabulary: int, position: int, dice:
         chance=chance[best].tolist(),
         possible=int((chance > 0).sum()),
         vocabulary=vocabulary,
-        drawn=None if dice is None else int(draw(chance[None], torch.tensor([dice], dtype=torch.float64))[0]),
+        drawn=None if dice is None else int(draw(chance[None], np.array([dice]))[0]),
     )
 
 
@@ -78,7 +78,7 @@ def router(explorer: Explorer) -> APIRouter:
         dice: Annotated[float | None, Query(ge=0, lt=1)] = None,
     ) -> dict[str, Any]:
         def work() -> dict[str, Any]:
-            from cutaway.sampling import Sampling  # with torch, which the page need not wait for
+            from cutaway.sampling import Sampling  # with numpy, which the page need not wait for
 
             how = Sampling(temperature=temperature, top_k=top_k or None, top_p=top_p)
             run = explorer.run(key)
