@@ -5,10 +5,11 @@ from __future__ import annotations
 import pickle
 
 import pytest
+import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cutaway import bpe_by_hand
+from cutaway import bpe, bpe_by_hand
 from cutaway.bpe_by_hand import BY_HAND, COMMON, ByHand, TokenTable
 from cutaway.tokenizer import Tokenizer
 
@@ -109,6 +110,15 @@ def test_a_vocabulary_with_rules_of_its_own_has_no_table(tmp_path):
     assert Tokenizer.load(tmp_path).table() is None
 
 
-def test_only_characters_whose_kind_is_certain_are_common():
+def test_words_are_cut_where_gpt2_cuts_them():
     assert COMMON.fullmatch("".join(CHARACTERS)) and not COMMON.fullmatch("\u2028") and not COMMON.fullmatch("\u0250")
-    assert bpe_by_hand.WORDS.findall("".join(CHARACTERS))
+    for character in CHARACTERS:
+        for text in (
+            f"a{character}a",
+            f"1{character}1",
+            f"!{character}!",
+            f"\t{character}\t",
+            f"  {character}  ",
+            f"'{character}",
+        ):
+            assert bpe_by_hand.WORDS.findall(text) == regex.findall(bpe.SPLIT, text), ascii(text)
