@@ -14,7 +14,7 @@ from cutaway.config import Config
 from cutaway.engine.choice import choose
 from cutaway.engine.library import check_kind
 from cutaway.engine.native import Engine, Scores
-from cutaway.engine.pack import unpack
+from cutaway.engine.pack import numbers_in, unpack
 from cutaway.errors import CutawayError, nearest
 from cutaway.generate import Result, Settings, TextStream, generate
 from cutaway.reading import Machine, open_batch
@@ -232,7 +232,8 @@ def load(
     """A model by name: "builtin", a folder with a checkpoint, a file of packed weights, or a model on the hub.
 
     `engine` says what writes texts: "torch", "native" (compiled kernels, on the processor), or "auto": native for
-    packed weights, torch for all others. `weights` packs them: "float32", "bfloat16", "int8" or "int4".
+    packed weights and for float32 on a processor (up to 1 GiB of it), torch for all others. `weights` packs them:
+    "float32", "bfloat16", "int8" or "int4".
     """
     if isinstance(dtype, str) and dtype not in DTYPES:
         raise CutawayError(f"Unknown number type {dtype!r}. Known: {', '.join(DTYPES)}.")
@@ -241,7 +242,8 @@ def load(
         return load_packed(path, name, device, dtype, engine, weights)
     numbers = None if dtype is None else number_type(dtype)
     place = find_device("cpu" if device is None and (weights or engine == "native") else device)
-    kind = choose(engine, weights, place.type, numbers is None or str(numbers) == "torch.float32")
+    float32 = numbers is None or str(numbers) == "torch.float32"
+    kind = choose(engine, weights, place.type, float32, size=4 * numbers_in(checkpoint.read_config(path)))
     lm = LanguageModel(checkpoint.read(path, place, numbers), Tokenizer.load(path), str(name), kind)
     if kind in (None, "float32"):  # packed when the first text is written
         return lm

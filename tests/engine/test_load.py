@@ -6,10 +6,10 @@ import pytest
 import torch
 
 import cutaway
-from cutaway.engine import library
-from cutaway.engine.choice import choose
+from cutaway.engine import choice, library
+from cutaway.engine.choice import SECOND_COPY, choose
 from cutaway.engine.native import Engine
-from cutaway.engine.pack import pack
+from cutaway.engine.pack import numbers_in, pack
 from cutaway.errors import CutawayError
 from cutaway.language_model import LanguageModel
 
@@ -91,9 +91,25 @@ def test_what_cannot_be_had_together_is_refused(arguments, says):
         choose(*arguments)
 
 
-def test_left_to_itself_a_checkpoint_is_run_by_torch():
-    assert choose("auto", None, "cpu", True) is None
+def test_left_to_itself_the_better_engine_writes(monkeypatch):
+    assert choose("auto", None, "cpu", True) == "float32"
+    assert isinstance(cutaway.load().machine, Engine)
+    assert choose("auto", None, "cpu", True, size=SECOND_COPY + 1) is None
     assert choose("auto", None, "cuda", True) is None
     assert choose("auto", None, "cpu", False) is None
     assert choose("torch", None, "cpu", True) is None
+    monkeypatch.setattr(choice, "load", lambda: None)  # no compiler was there when Cutaway was installed
+    assert choose("auto", None, "cpu", True) is None
     assert not isinstance(cutaway.load().machine, Engine)
+
+
+def test_the_weights_are_counted_from_the_shape(tiny_lm):
+    assert numbers_in(tiny_lm.config) == sum(parameter.numel() for parameter in tiny_lm.model.parameters())
+
+
+def test_what_the_engine_writes_by_itself_is_what_torch_would():
+    by_itself, torchs = cutaway.load(), cutaway.load(engine="torch")
+    for seed in range(3):
+        one, other = (lm.generate("One day", max_tokens=60, seed=seed) for lm in (by_itself, torchs))
+        assert one.ids == other.ids
+        assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)

@@ -59,7 +59,7 @@ Dtype = Annotated[
     str | None, option("--dtype", value="TYPE", help="float32, bfloat16 or float16. [dim]\\[default: float32][/]")
 ]
 Engine = Annotated[
-    str, option("--engine", value="ENGINE", help="What writes: torch, native, or auto: native for packed weights.")
+    str, option("--engine", value="ENGINE", help="What writes: torch, native, or auto: native on a processor.")
 ]
 Weights = Annotated[
     str | None,

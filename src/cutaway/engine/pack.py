@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -71,6 +72,11 @@ def tensors(config: Config) -> Iterator[tuple[str, tuple[int, ...]]]:
     yield "final_norm.bias", (width,)
     if not config.tied:
         yield "output.weight", (config.vocabulary, width)
+
+
+def numbers_in(config: Config) -> int:
+    """How many weights a model of this shape has."""
+    return sum(math.prod(shape) for _, shape in tensors(config))
 
 
 def memory_of(size: int) -> Memory:
