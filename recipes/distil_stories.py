@@ -39,7 +39,7 @@ from cutaway.train.optimizer import clip, make_optimizer, set_learning_rate
 from cutaway.train.recipe import Recipe, Train
 from cutaway.train.setup import prepare_data
 
-STEPS, RATE, DECAY = 880, 4e-4, 0.6
+STEPS, RATE = 900, 3e-4
 LIKELIEST, WARMTH, NUCLEUS = 128, 0.95, 0.975
 """How sample_stories.py chose: among so many, at a temperature of 0.8 to 1.1, of so much probability."""
 TAUGHT = 0.85
@@ -201,9 +201,8 @@ def learn(teacher: Teacher, gpt: GPT, windows: Windows, rows: int, outputs: Tens
 
 
 def rate(step: int, steps: int) -> float:
-    """Up within twenty steps, then level, and at last down to a fiftieth."""
-    falling = max(0.0, step / steps - (1 - DECAY)) / DECAY
-    return RATE * min(1, step / 20) * (1 - 0.98 * falling)
+    """Up within twenty steps, and down to a fiftieth at the end."""
+    return RATE * min(1, step / 20) * (1 - 0.98 * step / steps)
 
 
 def distil(

@@ -222,6 +222,6 @@ def test_processes_go_on_with_the_mean_of_their_gradients(distilling, monkeypatc
     assert torch.equal(other.grad, (torch.arange(4.0) + torch.arange(6.0, 10)) / 2)
 
 
-def test_the_rate_rises_stays_and_falls(distilling):
-    rates = [distilling.rate(step, 1000) / distilling.RATE for step in (1, 20, 500, 750, 1000)]
-    assert rates == pytest.approx([1 / 20, 1, 1 - 0.98 / 6, 1 - 0.98 * 7 / 12, 0.02])
+def test_the_rate_rises_and_falls(distilling):
+    rates = [distilling.rate(step, 1000) / distilling.RATE for step in (10, 500, 1000)]
+    assert rates == pytest.approx([0.5 * (1 - 0.0098), 0.51, 0.02])
