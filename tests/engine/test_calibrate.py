@@ -129,3 +129,9 @@ def test_a_model_that_writes_next_to_nothing_is_rounded_plainly(monkeypatch):
     monkeypatch.setattr(calibrate, "writing", lambda model, tokenizer: [[model.config.end, 5]])
     found = calibrate.pack_with_care(lm.model, lm.tokenizer, "int4")
     assert np.array_equal(found.memory, pack(lm.model, "int4").memory)
+
+
+def test_int4_keeps_the_token_embedding_in_int8(tiny_lm):
+    four, eight = (unpack(pack(tiny_lm.model, kind)) for kind in ("int4", "int8"))
+    assert torch.equal(four.token_embedding.weight, eight.token_embedding.weight)
+    assert not torch.equal(four.blocks[0].mlp.widen.weight, eight.blocks[0].mlp.widen.weight)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import struct
@@ -81,6 +82,14 @@ def test_a_file_of_the_first_version_is_read(tiny_lm, file, tmp_path):
         (tmp_path / "bad.cutaway").write_bytes(data)
         with pytest.raises(CutawayError, match="damaged"):
             stored.read(tmp_path / "bad.cutaway")
+
+
+def test_int4_of_the_first_version_must_be_converted_again(tiny_lm, tmp_path):
+    header = json.dumps({"config": dataclasses.asdict(tiny_lm.config), "weights": "int4"}).encode()
+    start = struct.pack("<8sII32s", b"CUTAWAY\n", 1, len(header), hashlib.sha256(header).digest()) + header
+    (tmp_path / "old.cutaway").write_bytes(start)
+    with pytest.raises(CutawayError, match="older Cutaway.*convert again"):
+        stored.read(tmp_path / "old.cutaway")
 
 
 def test_the_tokenizer_comes_back_whole(tiny_lm, file):

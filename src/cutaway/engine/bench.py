@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 import statistics
 import threading
@@ -24,6 +25,8 @@ from cutaway.model import GPT
 
 MEASURES = ("decode", "prompt", "batch16")
 TEXTS = 16
+BITS = {"float32": 32.0, "bfloat16": 16.0, "int8": 8.25, "int4": 4.5}
+"""A weight takes, with its share of its group's scale."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +187,8 @@ class Ours:
 
     def __init__(self, config: Config, weights: str):
         self.weights = weights
-        self.bits = {"float32": 32.0, "bfloat16": 16.0, "int8": 8.25, "int4": 4.5}[weights]
+        matrices = [(math.prod(place.shape), place.packed) for place in places(config, weights) if place.packed]
+        self.bits = sum(count * BITS[kind] for count, kind in matrices) / sum(count for count, _ in matrices)
         self.runs = Engine(random_weights(config, weights))
         self.ids = np.random.default_rng(0).integers(0, config.vocabulary, config.context).tolist()
 

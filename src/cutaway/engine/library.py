@@ -12,9 +12,10 @@ from cutaway.config import ACTIVATIONS, Config
 from cutaway.errors import CutawayError, nearest
 
 KINDS = ("float32", "bfloat16", "int8", "int4")
-"""How the matrices may be held: 32 or 16 bits a weight, or 8.25 or 4.5 with the scales of their groups."""
+"""How the matrices may be held: 32 or 16 bits a weight, or 8.25 or 4.5 with the scales of their groups (int4 holds the
+token embedding in int8)."""
 
-VERSION = 2
+VERSION = 3
 
 
 class Shape(ctypes.Structure):

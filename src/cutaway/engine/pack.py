@@ -27,7 +27,8 @@ class Place:
     name: str
     shape: tuple[int, ...]
     start: int
-    packed: bool
+    packed: str | None
+    """As which kind. int4 keeps the token embedding, and with it the output, in int8: rounding it costs the most."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,9 @@ def places(config: Config, weights: str) -> Iterator[Place]:
     starts = np.zeros(5 + 12 * config.layers, dtype=np.uint64)
     count = need().cutaway_model_layout(ctypes.byref(shape), starts.ctypes.data)
     for (name, dimensions), start in zip(tensors(config), starts[:count].tolist(), strict=True):
-        yield Place(name, dimensions, start, packed=len(dimensions) == 2 and not name.startswith("position"))
+        matrix = len(dimensions) == 2 and not name.startswith("position")
+        kind = "int8" if weights == "int4" and not name.startswith("blocks.") else weights
+        yield Place(name, dimensions, start, packed=kind if matrix else None)
 
 
 def tensors(config: Config) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -112,7 +115,7 @@ def pack(
             name, factor = next(factors) if factors is not None and careful else (place.name, None)
             assert name == place.name
             library.cutaway_pack(
-                KINDS.index(weights), *place.shape, numbers.ctypes.data, memory.ctypes.data + place.start,
+                KINDS.index(place.packed), *place.shape, numbers.ctypes.data, memory.ctypes.data + place.start,
                 default_threads(), None if factor is None else factor.ctypes.data,
             )  # fmt: skip
         else:
@@ -136,7 +139,7 @@ def unpack(packed: Packed) -> GPT:
         numbers = np.empty(place.shape, dtype=np.float32)
         if place.packed:
             library.cutaway_unpack(
-                KINDS.index(packed.weights), *place.shape, packed.memory.ctypes.data + place.start, numbers.ctypes.data
+                KINDS.index(place.packed), *place.shape, packed.memory.ctypes.data + place.start, numbers.ctypes.data
             )
         else:
             numbers = packed.memory[place.start : place.start + numbers.nbytes].view(np.float32).reshape(place.shape)

@@ -160,11 +160,14 @@ def read_header(path: Path) -> tuple[dict[str, Any], int]:
 def read(path: Path, whole: bool = False) -> Packed:
     """The weights, mapped into memory; with `whole`, also held against their checksum, which reads all of them."""
     path = Path(path)
-    header, first = read_header(path)
+    head = read_head(path)
+    header, first = head.says, head.first
     config = config_of(header, path)
     weights = header.get("weights")
     if weights not in KINDS:
         raise damaged(path, f"it holds weights of an unknown kind, {weights!r}")
+    if head.version == 1 and weights == "int4":  # its token embedding was int4, too
+        raise CutawayError(f"{path} was packed by an older Cutaway, which rounded int4 more coarsely: convert again.")
     size = size_of(config, weights)
     there = path.stat().st_size
     if header.get("bytes") != size or there != first + size:

@@ -25,7 +25,7 @@ int guarded(const Work& work) {
 
 extern "C" {
 
-int cutaway_version() { return 2; }
+int cutaway_version() { return 3; }
 
 const char* cutaway_error() { return complaint; }
 

@@ -34,6 +34,9 @@ int edge(const Matrix& matrix, int n, int pieces) {
 
 Kind kind_of(const Shape& shape) { return static_cast<Kind>(shape.kind); }
 
+// The token embedding, which is the output matrix, too, is where rounding costs most: int4 keeps it in int8.
+Kind tokens_kind_of(const Shape& shape) { return kind_of(shape) == INT4 ? INT8 : kind_of(shape); }
+
 }  // namespace
 
 Layout::Layout(const Shape& shape) {
@@ -42,7 +45,8 @@ Layout::Layout(const Shape& shape) {
     auto take = [&](size_t size) { return std::exchange(at, at + up(size, 64)); };
     auto floats = [&](int count) { return take(sizeof(float) * static_cast<size_t>(count)); };
     auto matrix = [&](int rows, int inputs) { return take(Matrix{kind, rows, inputs, nullptr}.bytes()); };
-    tokens = matrix(shape.vocabulary, shape.width);
+    const size_t vocabulary = Matrix{tokens_kind_of(shape), shape.vocabulary, shape.width, nullptr}.bytes();
+    tokens = take(vocabulary);
     positions = floats(shape.context * shape.width);
     for (int layer = 0; layer < shape.layers; layer++) {
         Layer one;
@@ -62,7 +66,7 @@ Layout::Layout(const Shape& shape) {
     }
     final_norm = floats(shape.width);
     final_norm_bias = floats(shape.width);
-    output = shape.tied ? tokens : matrix(shape.vocabulary, shape.width);
+    output = shape.tied ? tokens : take(vocabulary);
     bytes = at;
 }
 
@@ -87,6 +91,10 @@ Model::Model(const Shape& given, const uint8_t* weights, int threads, const Kern
 }
 
 Matrix Model::matrix(size_t at, int rows, int inputs) const { return {kind_of(shape), rows, inputs, weights_ + at}; }
+
+Matrix Model::vocabulary(size_t at) const {
+    return {tokens_kind_of(shape), shape.vocabulary, shape.width, weights_ + at};
+}
 
 void Model::read(int texts, Text* const* which, const int32_t* counts, const int32_t* ids, const int32_t* wanted,
                  float* scores) {
@@ -114,7 +122,7 @@ void Model::each(int count, const Work& work) {
 }
 
 void Model::climb(const Row* rows, int count) {
-    const Matrix tokens = matrix(layout_.tokens, shape.vocabulary, shape.width);
+    const Matrix tokens = vocabulary(layout_.tokens);
     each(count, [&](int row) {
         float* into = residual_.data() + row * row_;
         unpack_row(tokens, rows[row].id, into);
@@ -137,7 +145,7 @@ void Model::climb(const Row* rows, int count) {
     const Rows hidden = rows_of(hidden_, hidden_row_, hidden_padded);
     const auto activation = static_cast<Activation>(shape.activation);
 
-    const Matrix output = matrix(layout_.output, shape.vocabulary, shape.width);
+    const Matrix output = vocabulary(layout_.output);
     auto looks_of = [&](int layer) { return matrix(layout_.layers[layer].looks, 3 * shape.width, shape.width); };
     for (int layer = 0; layer < shape.layers; layer++) {
         const Layout::Layer& at = layout_.layers[layer];
@@ -227,11 +235,11 @@ void Model::score(const Row* rows, int count) {
     }
     if (scored == 0) return;
     normalise(scored, layout_.final_norm, layout_.final_norm_bias);
-    const Kind kind = kind_of(shape);
+    const Kind kind = tokens_kind_of(shape);
     const Rows normed{kind, scored, static_cast<int>(up(shape.width, group_of(kind))), normed_.data(), row_,
                       whole_.data(), whole_row_, scales_.data(), sums_.data()};
     prepare(normed, normed_.data(), row_, shape.width);
-    multiply(matrix(layout_.output, shape.vocabulary, shape.width), normed,
+    multiply(vocabulary(layout_.output), normed,
              {STORE, GELU_TANH, nullptr, scores, static_cast<size_t>(shape.vocabulary)},
              matrix(layout_.layers[0].looks, 3 * shape.width, shape.width));
 }

@@ -72,6 +72,7 @@ class Model {
     void look(const Row* rows, int count, int layer);
     void score(const Row* rows, int count);
     Matrix matrix(size_t at, int rows, int inputs) const;
+    Matrix vocabulary(size_t at) const;
     const float* floats(size_t at) const { return reinterpret_cast<const float*>(weights_ + at); }
 
     const Layout layout_;
