@@ -88,7 +88,7 @@ def test_int4_of_the_first_version_must_be_converted_again(tiny_lm, tmp_path):
     header = json.dumps({"config": dataclasses.asdict(tiny_lm.config), "weights": "int4"}).encode()
     start = struct.pack("<8sII32s", b"CUTAWAY\n", 1, len(header), hashlib.sha256(header).digest()) + header
     (tmp_path / "old.cutaway").write_bytes(start)
-    with pytest.raises(CutawayError, match="older Cutaway.*convert again"):
+    with pytest.raises(CutawayError, match=r"older Cutaway.*convert again"):
         stored.read(tmp_path / "old.cutaway")
 
 
