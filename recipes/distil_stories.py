@@ -7,8 +7,8 @@
 A story shows one token after each; the teacher that wrote it had a chance for every token. Where one of our tokens and
 one of the teacher's end at the same letter, our model learns those chances; everywhere else, and at a story's
 beginning, which may have been given to the teacher, it learns the story as it stands. The vocabularies differ: the
-teacher says how likely the first piece of the next token is, the story which of the tokens that begin so it was. One
-process a core is a third faster than one process with both. Ctrl-C ends it early and saves.
+teacher says how likely the first piece of the next token is, the story which of the tokens that begin so it was. On
+two cores two processes did about 1,000 tokens a second, one with two threads 920. Ctrl-C ends it early and saves.
 """
 
 from __future__ import annotations
@@ -253,6 +253,8 @@ def main() -> None:
     parser.add_argument("--teacher", default="~/.cache/stories15M", help="where the teacher is kept")
     given = parser.parse_args()
     rank, world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    if given.rows % world:
+        parser.error(f"{given.rows} rows cannot be shared evenly by {world} processes")
     if world > 1:
         torch.set_num_threads(1)
         together.init_process_group("gloo")

@@ -81,9 +81,9 @@ class LanguageModel:
         if self._engine is None and self.weights is None:
             return self.model
         if self._engine is None or (self._model is not None and versions(self._model) != self._packed_from):
-            weights = self.weights or (self._engine.weights if self._engine else "float32")
             from cutaway.engine.calibrate import pack_on_loading
 
+            weights = self.weights or (self._engine.weights if self._engine else "float32")
             self._packed_from = versions(self.model)
             self._engine = Engine(pack_on_loading(self.model, self.tokenizer, weights))
         return self._engine

@@ -85,6 +85,11 @@ def test_inputs_that_never_came_up_do_no_harm():
     assert np.array_equal(rounded(weights, factor), rounded(weights, None))
 
 
+@pytest.mark.parametrize("broken", [torch.full((40, 40), torch.nan), torch.diag(torch.full((40,), -1.0))])
+def test_moments_that_are_none_leave_plain_rounding(broken):
+    assert np.array_equal(calibrate.factor(broken), np.eye(40))
+
+
 def test_the_factors_are_of_the_inputs_each_matrix_gets():
     torch.manual_seed(1)
     model = GPT(Config(vocabulary=50, context=16, width=8, layers=2, heads=2)).eval()

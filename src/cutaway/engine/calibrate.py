@@ -25,9 +25,10 @@ TEXTS, LENGTH = 16, 256
 FEWEST = 64
 """With fewer tokens than this in all of them nothing is learned of the inputs."""
 DAMPING = 0.01
-"""Added to the second moments, in shares of their mean: inputs that hardly ever came up are not trusted."""
-QUICK = 50_000_000
-"""Weights a model may have to be calibrated while it is loaded: a second or two. `cutaway convert` always does it."""
+"""Added to the second moments, in shares of their mean: inputs that hardly ever came up are not trusted. Where that
+leaves no factor ten times as much is tried, and then a hundred times."""
+QUICK = 10_000_000
+"""Weights a model may have to be calibrated while it is loaded: a few seconds. `cutaway convert` always does it."""
 MATRICES = ("attention.queries_keys_values", "attention.projection", "mlp.widen", "mlp.projection")
 
 Factor = npt.NDArray[np.float32]
@@ -95,13 +96,11 @@ def adding(moments: dict[str, Tensor], name: str) -> Callable[..., None]:
 
 def factor(moments: Tensor) -> Factor:
     """The upper Cholesky factor of the inverse of the second moments [input, input]."""
-    size = float(moments.diagonal().mean()) or 1.0
-    share = DAMPING
-    while True:
-        damped = moments.cpu() + torch.eye(len(moments)) * (size * share)
-        lower, failed = torch.linalg.cholesky_ex(damped)
+    size, one = float(moments.diagonal().mean()) or 1.0, torch.eye(len(moments))
+    for share in (DAMPING, 10 * DAMPING, 100 * DAMPING):
+        lower, failed = torch.linalg.cholesky_ex(moments.cpu() + one * (size * share))
         if not failed:
             upper, failed = torch.linalg.cholesky_ex(torch.cholesky_inverse(lower), upper=True)
         if not failed:
             return upper.contiguous().numpy()
-        share *= 10
+    return one.numpy()  # as if no two inputs came together: plain rounding

@@ -111,9 +111,10 @@ def pack(
     for place in places(config, weights):
         numbers = model.get_parameter(place.name).detach().to("cpu", torch.float32).contiguous().numpy()
         if place.packed:
-            careful = factors is not None and place.name.startswith("blocks.")
-            name, factor = next(factors) if factors is not None and careful else (place.name, None)
-            assert name == place.name
+            factor = None
+            if factors is not None and place.name.startswith("blocks."):
+                name, factor = next(factors)
+                assert name == place.name
             library.cutaway_pack(
                 KINDS.index(place.packed), *place.shape, numbers.ctypes.data, memory.ctypes.data + place.start,
                 default_threads(), None if factor is None else factor.ctypes.data,
