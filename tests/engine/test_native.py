@@ -73,6 +73,30 @@ def test_odd_shapes(make, shape):
     assert apart(engine.read([engine.text()], [ids], len(ids)), logits(model, ids)) < 3e-5
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_inputs_are_met_in_several_strips(make, kind):
+    packed = pack(make(mlp_width=2_500), kind)
+    engine, ids = Engine(packed), ids_of(40)
+    together = engine.read([engine.text()], [ids], 40)
+    assert apart(together, logits(unpack(packed), ids)) < furthest(engine)
+    text = engine.text()
+    alone = np.concatenate([engine.read([text], [[token]]) for token in ids])  # one row a strip: nothing is unpacked
+    assert np.array_equal(together, alone)
+
+
+def test_a_long_text_in_blocks_of_large_pages(make):
+    model = make(layers=64, width=64, context=200)  # a block of its memory is 2 MiB
+    engine, ids = Engine(pack(model, "float32")), ids_of(200)
+    text = engine.text()
+    whole = engine.read([text], [ids], 200)
+    assert apart(whole, logits(model, ids)) < 1e-4
+    other = text.fork()
+    other.trim(100)
+    assert np.array_equal(engine.read([other], [ids[100:]], 100), whole[100:])
+    text.trim(150)  # what the other one does with a block they shared is no business of this one
+    assert np.array_equal(engine.read([text], [ids[150:]], 50), whole[150:])
+
+
 def test_float32_packs_and_unpacks_to_the_last_bit(make):
     model = make(tied=False)
     back = unpack(pack(model, "float32"))

@@ -8,6 +8,10 @@
 #include <new>
 #include <vector>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include "kernels.h"
 
 struct Shape {  // as the Python side has it: see cutaway.engine.library
@@ -64,10 +68,28 @@ class Text {
     using Held = std::shared_ptr<float>;
 
     Held new_block() const {  // zeros: what is masked is multiplied by zero, and must be a number
+#if defined(MADV_HUGEPAGE)
+        if (!blocks_.empty())  // a text that goes on: its memory comes in large pages, each asked for once
+            if (Held block = large_pages(shape_.block_size() * sizeof(float))) return block;
+#endif
         auto* memory = static_cast<float*>(std::calloc(shape_.block_size(), sizeof(float)));
         if (memory == nullptr) throw std::bad_alloc();
         return Held(memory, std::free);
     }
+
+#if defined(MADV_HUGEPAGE)
+    static Held large_pages(size_t bytes) {
+        constexpr size_t page = 2 << 20;
+        if (bytes < page) return nullptr;
+        void* room = mmap(nullptr, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (room == MAP_FAILED) return nullptr;
+        const size_t skip = up(reinterpret_cast<uintptr_t>(room), page) - reinterpret_cast<uintptr_t>(room);
+        auto* memory = static_cast<char*>(room) + skip;
+        madvise(memory, bytes, MADV_HUGEPAGE);
+        auto* numbers = reinterpret_cast<float*>(memory);
+        return Held(numbers, [room, all = bytes + page](float*) { munmap(room, all); });
+    }
+#endif
 
     void add(Held block) {
         raw_.push_back(block.get());

@@ -16,8 +16,12 @@ struct Rows {
     int8_t* whole;      // [count, whole_stride], for int8 and int4; or pairs of bytes, for bfloat16 that is rounded
     size_t whole_stride;  // bytes
     float* scales;      // [count, groups]
-    int32_t* sums;      // [count, groups]
+    int32_t* sums;      // [count, groups]; for int4 see `taken_off`
 };
+
+// An int4 weight is multiplied as weight + 8, so that 8 x the sum of its group's x is to be taken off again. `sums` holds
+// that, less than zero, as two numbers of 16 bits: for the first two of each four inputs, and for the other two.
+inline int32_t taken_off(int32_t both) { return static_cast<int16_t>(both & 0xffff) + (both >> 16); }
 
 // The weights of one tile's rows for the inputs from `first` to before `last`.
 struct Strip {
@@ -51,8 +55,8 @@ struct Look {
     float scale;
     float* const* blocks;        // of the text's cache
     size_t keys_at, values_at;   // where this layer's and head's part begins in a block
-    float* scratch;              // [LOOKS, context rounded up to a block]
-    size_t scratch_stride;
+    float* scratch;              // [LOOKS, scratch_stride]: a query's weights, then from sums_at on what it gathers
+    size_t scratch_stride, sums_at;
 };
 
 constexpr int BLOCK = 64;   // tokens in a block of the cache

@@ -15,6 +15,7 @@ namespace {
 
 #define FMA(a, b, c) static_cast<Floats>(_mm256_fmadd_ps(a, b, c))
 #include "lanes.inc"
+#include "bytes.inc"
 #include "sixteen.inc"
 
 constexpr int at_once(Kind kind) { return is_quantised(kind) ? 4 : 6; }  // what 16 registers hold
@@ -91,9 +92,22 @@ ALONE void strip_int8(const Strip& strip, const Rows& x, int row, float* sums) {
     for (int t = 0; t < T; t++) _mm256_store_ps(sums + t * TILE, low[t]), _mm256_store_ps(sums + t * TILE + 8, high[t]);
 }
 
+constexpr bool UNPACKS = true;  // int4 to bytes, where many rows meet them
+
+// The two halves of 64 bytes of int4 as they meet x: rows 0 to 7 and 8 to 15 with four inputs, then with the next four.
+inline void unpack_int4(const uint8_t* from, uint8_t* to) {
+    const __m256i half = _mm256_set1_epi8(0x0f);
+    for (int part = 0; part < 2; part++) {
+        const __m256i both = bytes_at(from + 32 * part);
+        _mm256_store_si256(reinterpret_cast<__m256i*>(to + 32 * part), _mm256_and_si256(both, half));
+        _mm256_store_si256(reinterpret_cast<__m256i*>(to + 64 + 32 * part), _mm256_and_si256(_mm256_srli_epi16(both, 4), half));
+    }
+}
+
 // A weight is stored as 0 to 15, so that a pair of products is at most 2 x 15 x 127, and the eight pairs of a group,
-// 30,480, fit into 16 bits: they are widened only once a group. 8 x the sum of x, which that adds, is taken off again.
-template <int T>
+// 30,480, fit into 16 bits: they are widened only once a group. 8 x the sum of x, which that adds, is taken off at once:
+// what a sum comes to in the end, at most 8 x 8 x 2 x 127, fits, and on its way it may go over the edge and come back.
+template <int T, bool unpacked = false>
 ALONE void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
     const uint8_t *weights = strip.weights, *ahead = strip.ahead;
     const size_t groups = x.padded / 32, stride = x.whole_stride;
@@ -103,12 +117,23 @@ ALONE void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
 #pragma GCC unroll 8
     for (int t = 0; t < T; t++) low[t] = _mm256_load_ps(sums + t * TILE), high[t] = _mm256_load_ps(sums + t * TILE + 8);
     for (int g = strip.first / 32; g < strip.last / 32; g++, from += 32) {
-        __m256i left[T] = {}, right[T] = {};
-        for (int k = 0; k < 32; k += 8, weights += 64, ahead += strip.pace) {
+        __m256i left[T], right[T];
+#pragma GCC unroll 8
+        for (int t = 0; t < T; t++) left[t] = right[t] = _mm256_set1_epi32(x.sums[groups * (row + t) + g]);
+#pragma GCC unroll 4
+        for (int k = 0; k < 32; k += 8, ahead += strip.pace) {
             fetch(ahead);
-            __m256i w0 = bytes_at(weights), w1 = bytes_at(weights + 32);
-            __m256i low0 = _mm256_and_si256(w0, half), high0 = _mm256_and_si256(_mm256_srli_epi16(w0, 4), half);
-            __m256i low1 = _mm256_and_si256(w1, half), high1 = _mm256_and_si256(_mm256_srli_epi16(w1, 4), half);
+            __m256i low0, low1, high0, high1;
+            if (unpacked) {
+                low0 = bytes_at(weights), low1 = bytes_at(weights + 32);
+                high0 = bytes_at(weights + 64), high1 = bytes_at(weights + 96);
+                weights += 128;
+            } else {
+                const __m256i w0 = bytes_at(weights), w1 = bytes_at(weights + 32);
+                low0 = _mm256_and_si256(w0, half), high0 = _mm256_and_si256(_mm256_srli_epi16(w0, 4), half);
+                low1 = _mm256_and_si256(w1, half), high1 = _mm256_and_si256(_mm256_srli_epi16(w1, 4), half);
+                weights += 64;
+            }
 #pragma GCC unroll 8
             for (int t = 0; t < T; t++) {
                 __m256i one = four(from + stride * t + k), other = four(from + stride * t + k + 4);
@@ -121,11 +146,8 @@ ALONE void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
         __m256 scale0 = scales_of(strip.scales + g * TILE), scale1 = scales_of(strip.scales + g * TILE + 8);
 #pragma GCC unroll 8
         for (int t = 0; t < T; t++) {
-            const size_t at = groups * (row + t) + g;
-            __m256 scale = _mm256_broadcast_ss(x.scales + at);
-            __m256i excess = _mm256_slli_epi32(_mm256_set1_epi32(x.sums[at]), 3);
-            __m256i whole0 = _mm256_sub_epi32(_mm256_madd_epi16(left[t], ones), excess);
-            __m256i whole1 = _mm256_sub_epi32(_mm256_madd_epi16(right[t], ones), excess);
+            __m256 scale = _mm256_broadcast_ss(x.scales + groups * (row + t) + g);
+            __m256i whole0 = _mm256_madd_epi16(left[t], ones), whole1 = _mm256_madd_epi16(right[t], ones);
             low[t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(whole0), _mm256_mul_ps(scale0, scale), low[t]);
             high[t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(whole1), _mm256_mul_ps(scale1, scale), high[t]);
         }

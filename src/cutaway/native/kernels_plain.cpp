@@ -9,6 +9,10 @@ namespace {
 #include "lanes.inc"
 #include "sixteen.inc"
 
+inline void store_bytes(int8_t* to, Ints x) {
+    for (int i = 0; i < 8; i++) to[i] = static_cast<int8_t>(x[i]);
+}
+
 constexpr int AHEAD = 0;
 inline void fetch(const void*) {}
 
@@ -34,7 +38,10 @@ void strip_int8(const Strip& strip, const Rows& x, int row, float* sums) {
     }
 }
 
-template <int T>
+constexpr bool UNPACKS = false;
+inline void unpack_int4(const uint8_t*, uint8_t*) {}
+
+template <int T, bool = false>
 void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
     const uint8_t* weights = strip.weights - strip.first / 2 * TILE;
     const int groups = x.padded / 32;
@@ -50,7 +57,7 @@ void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
                     }
             const size_t at = static_cast<size_t>(groups) * (row + t) + g;
             for (int r = 0; r < TILE; r++)
-                sums[r] = std::fma(static_cast<float>(whole[r] - 8 * x.sums[at]),
+                sums[r] = std::fma(static_cast<float>(whole[r] + taken_off(x.sums[at])),
                                    from_bfloat16(strip.scales[g * TILE + r]) * x.scales[at], sums[r]);
         }
     }

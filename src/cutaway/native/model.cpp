@@ -87,7 +87,7 @@ Model::Model(const Shape& given, const uint8_t* weights, int threads, const Kern
         scales_.make(TOGETHER * widest / 32);
         sums_.make(TOGETHER * widest / 32);
     }
-    scratch_.make(threads_.count() * LOOKS * up(shape.context, BLOCK));
+    scratch_.make(threads_.count() * LOOKS * (up(shape.context, BLOCK) + up(shape.head_width(), LANES)));
 }
 
 Matrix Model::matrix(size_t at, int rows, int inputs) const { return {kind_of(shape), rows, inputs, weights_ + at}; }
@@ -201,10 +201,10 @@ void Model::look(const Row* rows, int count, int layer) {
     else
         for (int head = 0; head < shape.heads; head++) keep(head, 0);
     const float scale = 1 / std::sqrt(static_cast<float>(width)) / static_cast<float>(shape.scale_by_layer ? layer + 1 : 1);
-    const size_t room = up(shape.context, BLOCK);
+    const size_t weights = up(shape.context, BLOCK), room = weights + up(width, LANES);
     threads_.run(static_cast<int>(runs_.size()) * shape.heads, [&](int piece, int thread) {
-        const Run& run = runs_[piece / shape.heads];
-        const int head = piece % shape.heads;
+        const int runs = static_cast<int>(runs_.size()), head = piece / runs;  // head by head: its keys stay near
+        const Run& run = runs_[piece % runs];
         const Row& first = rows[run.first];
         kernels.look({
             .queries = all_.data() + run.first * all_row_ + static_cast<size_t>(head) * width,
@@ -220,6 +220,7 @@ void Model::look(const Row* rows, int count, int layer) {
             .values_at = shape.values_at(layer, head),
             .scratch = scratch_.data() + thread * LOOKS * room,
             .scratch_stride = room,
+            .sums_at = weights,
         });
     });
 }
