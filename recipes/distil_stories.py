@@ -2,7 +2,9 @@
 
     python recipes/graft_stories.py stories -o story-start
     cutaway train recipes/stories.toml -o story-middle
-    torchrun --nproc-per-node 2 recipes/distil_stories.py stories --from story-middle -o story-model
+    torchrun --nproc-per-node 2 recipes/distil_stories.py stories --from story-middle -o story-later
+    torchrun --nproc-per-node 2 recipes/distil_stories.py stories --from story-later -o story-model \\
+        --steps 1580 --skip 19000
 
 A story shows one token after each; the teacher that wrote it had a chance for every token. Where one of our tokens and
 one of the teacher's end at the same letter, our model learns those chances; everywhere else, and at a story's
@@ -66,9 +68,18 @@ class Lesson:
 class Windows:
     """Stories end to end, cut into windows; now and then one begins with a story but without its end token."""
 
-    def __init__(self, teacher: Teacher, tokenizer: cutaway.Tokenizer, data: Any, length: int, rank: int, world: int):
+    def __init__(
+        self,
+        teacher: Teacher,
+        tokenizer: cutaway.Tokenizer,
+        data: Any,
+        length: int,
+        rank: int = 0,
+        world: int = 1,
+        skip: int = 0,
+    ):
         self.stories = Stories(teacher, tokenizer, data, 11)
-        self.order, self.next_story, self.world = self.stories.order, rank, world
+        self.order, self.next_story, self.world = self.stories.order, skip + rank, world
         self.length, self.end, self.left = length, tokenizer.end, list[int]()
         self.dice = random.Random(rank)
         known = [[BEGIN] if t == self.end else pieces(teacher, tokenizer.token_bytes(t)) for t in range(len(tokenizer))]
@@ -206,13 +217,20 @@ def rate(step: int, steps: int) -> float:
 
 
 def distil(
-    teacher: Teacher, lm: cutaway.LanguageModel, folder: str, steps: int, rows: int, rank: int = 0, world: int = 1
+    teacher: Teacher,
+    lm: cutaway.LanguageModel,
+    folder: str,
+    steps: int,
+    rows: int,
+    rank: int = 0,
+    world: int = 1,
+    skip: int = 0,
 ) -> None:
-    """Teach the model for so many steps of `rows` windows; Ctrl-C ends it early."""
+    """Teach the model for so many steps of `rows` windows, beginning after `skip` stories; Ctrl-C ends it early."""
     gpt, tokenizer = lm.model.train().requires_grad_(), lm.tokenizer
     recipe = Recipe.from_dict({"data": {"paths": [folder], "held_out": 400}})
     data = prepare_data(recipe, Language(), tokenizer, lambda _: None)
-    windows = Windows(teacher, tokenizer, data, gpt.config.context, rank, world)
+    windows = Windows(teacher, tokenizer, data, gpt.config.context, rank, world, skip)
     outputs = teacher.embedding[torch.from_numpy(windows.firsts)]
     prepare_blocks(gpt, compiled=False, recompute=False)
     optimizer = make_optimizer(gpt, Train(steps=steps, optimizer="muon", weight_decay=0.01))
@@ -249,6 +267,7 @@ def main() -> None:
     parser.add_argument("--from", dest="start", default="story-middle", help="the model to begin with")
     parser.add_argument("-o", "--out", required=True, help="folder for the model")
     parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--skip", type=int, default=0, help="stories to begin after: those an earlier lesson was about")
     parser.add_argument("--rows", type=int, default=8, help="windows in a step, of all processes together")
     parser.add_argument("--teacher", default="~/.cache/stories15M", help="where the teacher is kept")
     given = parser.parse_args()
@@ -260,7 +279,7 @@ def main() -> None:
         together.init_process_group("gloo")
     teacher = Teacher(teacher_files(pathlib.Path(given.teacher).expanduser()), 1)
     lm = cutaway.load(given.start)
-    distil(teacher, lm, given.stories, given.steps, given.rows, rank, world)
+    distil(teacher, lm, given.stories, given.steps, given.rows, rank, world, given.skip)
     if rank == 0:
         lm.save(given.out)
 

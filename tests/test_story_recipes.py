@@ -111,7 +111,8 @@ def test_the_whole_way_gives_a_model_that_loads_and_is_nearer_to_the_teacher(
     lines = [line for line in capsys.readouterr().out.splitlines() if "unexplained" in line]
     far = [float(line.split("loss")[1].split(",")[1].split("%")[0]) for line in lines]
     assert len(far) == 2 and far[1] < far[0]
-    assert cutaway.load(tmp_path / "start").generate("The", max_tokens=3, seed=1).ids
+    lm = cutaway.load(tmp_path / "start")
+    assert len(lm.generate("The", max_tokens=3, seed=1, logit_bias={lm.tokenizer.end: -1e9}).ids) == 3
 
 
 @pytest.fixture
@@ -145,6 +146,13 @@ def test_some_windows_begin_with_a_story_and_no_end_token(windows):
     text = windows.stories.tokenizer.decode
     assert any(text(window).startswith("The cat sat on mat") for window in begins)
     assert all(len(window) == 129 for window in begins)
+
+
+def test_a_second_lesson_begins_after_the_stories_of_the_first(distilling, windows):
+    stories = windows.stories
+    later = distilling.Windows(stories.teacher, stories.tokenizer, stories.data, 128, skip=5)
+    fifth = stories.data.train[stories.order[5]].tolist()
+    assert later.window(may_jump=False)[: len(fifth)] == fifth[:129]
 
 
 def test_chances_are_those_the_stories_were_chosen_by(distilling):
