@@ -43,7 +43,7 @@ class Amount:
     """What would take more seconds than this is measured only once, in the short round that warms up."""
 
 
-QUICK, FULL = Amount(3, 32, 256, 3, seconds=36, longest=1.5), Amount(7, 128, 1_024, 16)
+QUICK, FULL = Amount(3, 32, 256, 3, seconds=32, longest=1.5), Amount(7, 128, 1_024, 16)
 
 
 class Runner(Protocol):
