@@ -117,7 +117,7 @@ class LanguageModel:
         """
         import torch
 
-        with torch.inference_mode():
+        with torch.no_grad():
             return self.model(self.batch_of_one(text))[0].float()
 
     def next_scores(self, text: Prompt) -> Scores:
@@ -184,21 +184,22 @@ class LanguageModel:
         return TextStream(self.machine, self.tokenizer, self.ids(prompt), how)
 
     def trace(
-        self, text: Prompt, keep: str | Iterable[str] = "*", replace: Mapping[str, Replacement] | None = None
+        self,
+        text: Prompt,
+        keep: str | Iterable[str] = "*",
+        replace: Mapping[str, Replacement] | None = None,
+        gradient: bool = False,
     ) -> Trace:
         """Run the text through the model and keep what it makes on its way, by name; see `Trace` for the patterns.
 
-        The values have no batch dimension: `trace["blocks.0.attention.weights"]` is [head, query, key].
+        The values have no batch dimension: `trace["blocks.0.attention.weights"]` is [head, query, key]. The model runs
+        as far as the last of them. They carry no gradient, unless one is asked for.
         """
-        import torch
+        from cutaway.trace import TextTrace
 
-        from cutaway.trace import Trace
-
-        trace = Trace(keep, replace)
-        trace.check(self.config)
-        with torch.inference_mode():
-            self.model(self.batch_of_one(text), trace=trace)
-            return trace.row(0)
+        trace, ids = TextTrace(self.config, keep, replace, gradient), self.batch_of_one(text)
+        trace.follow(lambda: self.model(ids, trace=trace))
+        return trace
 
     def save(self, folder: str | Path) -> None:
         """Write a folder that `cutaway.load` and Hugging Face's transformers both read."""

@@ -74,16 +74,9 @@ class Asked:
 
     def token(self, text: str) -> int:
         """A token named on the command line: its text (a space in front is tried, too), or id:N."""
-        if text.startswith("id:") and text[3:].isdigit():
-            return self.lm.ids([int(text[3:])])[0]
-        for spelled in (text.replace("·", " "), f" {text}") if text else ():
-            ids = self.lm.tokenizer.encode(spelled, special=True)
-            if len(ids) == 1:
-                return ids[0]
-        pieces = "│".join(screen.visible(self.lm.tokenizer.token_bytes(one)) for one in self.lm.tokenizer.encode(text))
-        raise CutawayError(
-            f"{text!r} is not one token of this vocabulary but {pieces or 'none'}. Name one of its tokens, or id:N."
-        )
+        from cutaway.inspect.run import token_id
+
+        return token_id(self.lm, text)
 
     def answer(self, view: str, run: Run | None, data: dict[str, Any], draw: Callable[[], None]) -> None:
         """The view as JSON, as a page, or drawn here."""
@@ -357,8 +350,8 @@ def alone(context: typer.Context) -> None:
 def pair(name: str, text: str) -> tuple[int, int]:
     """`2.1` as layer 2 and head (or neuron) 1."""
     layer, dot, number = text.partition(".")
-    if not (dot and layer.isdecimal() and number.isdecimal()):
-        raise CutawayError(f"{name} takes a layer and a number, like 2.1, not {text!r}.")
+    if not (dot and layer.removeprefix("-").isdecimal() and number.removeprefix("-").isdecimal()):
+        raise CutawayError(f"{name} takes a layer and a number, like 2.1 or -1.0 (the last layer), not {text!r}.")
     return int(layer), int(number)
 
 

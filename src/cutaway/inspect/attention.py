@@ -121,7 +121,7 @@ class Heads:
         }
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def heads(run: Run, layers: Sequence[int] | None = None, picture: int = 0) -> Heads:
     """What kind of looking each head of these layers (of all) does; with small pictures of so many cells, if asked."""
     chosen = run.layers(layers)
@@ -151,7 +151,7 @@ def heads(run: Run, layers: Sequence[int] | None = None, picture: int = 0) -> He
     )
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def looking(run: Run, position: int, key: int) -> tuple[int, int, float]:
     """The head that looks most from one token to another: its layer, its number, and the weight."""
     position, key = run.position(position), run.position(key)

@@ -62,7 +62,7 @@ class Saliency:
 def saliency(run: Run, targets: Sequence[int] | None = None, method: str = "gradient", steps: int = 16) -> Saliency:
     """How much each token before a target did for its logit: L2 norm of gradient x input, normalised.
 
-    Targets are positions of tokens in the text, or its length, for the likeliest next one. Unless they are named, they
+    Targets are positions of tokens in the text (-1 is the last), or its length, for the likeliest next one. Unless they are named, they
     are the tokens of the continuation, or without one the next token. `steps` is for integrated gradients only: the
     points on the way from embeddings of zero to the real ones.
     """
@@ -72,6 +72,7 @@ def saliency(run: Run, targets: Sequence[int] | None = None, method: str = "grad
         raise CutawayError(f"The number of steps must be 1 or more, not {steps}.")
     if targets is None:
         targets = range(run.prompt, len(run)) if run.prompt < len(run) else [len(run)]
+    targets = [position + len(run) if position < 0 else position for position in targets]
     for position in targets:
         if not 1 <= position <= len(run):
             raise CutawayError(
@@ -106,7 +107,7 @@ def logit_of(run: Run, target: Target, length: int | None = None) -> Callable[[T
 
 
 def _read(run: Run, ids: Tensor, embeddings: Tensor) -> Tensor:
-    trace = Fused((), {**run.trace.replace, "token_embedding": lambda _: embeddings})
+    trace = Fused((), {**run.trace.replace, "token_embedding": embeddings})
     return run.lm.model.read(ids, trace=trace)
 
 

@@ -106,8 +106,8 @@ def router(explorer: Explorer) -> APIRouter:
     async def view(
         key: str,
         request: Request,
-        layer: Annotated[int, Query(ge=0)] = 0,
-        head: Annotated[int | None, Query(ge=0)] = None,
+        layer: int = 0,
+        head: int | None = None,
     ) -> dict[str, Any]:
         def work() -> dict[str, Any]:
             from cutaway.inspect.between import between
