@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from cutaway.config import Config
-from cutaway.errors import CutawayError, nearest
+from cutaway.errors import Code, CutawayError, nearest
 
 IN_ATTENTION = ("norm", "queries", "keys", "values", "scores", "masked", "weights", "heads", "merged", "output")
 UNFUSED = ("scores", "masked", "weights", "heads")
@@ -46,6 +46,9 @@ def check_name(pattern: str, config: Config) -> None:
         raise CutawayError(f"Nothing in this model is called {pattern!r}.{nearest(pattern, known)}")
 
 
+COUNTED: dict[str, Code] = {"layer": "no_layer", "head": "no_head", "token": "no_token", "neuron": "no_neuron"}
+
+
 def within(what: str, number: int, count: int) -> int:
     """A number of one of so many things, checked; negative ones count from the end."""
     try:
@@ -53,7 +56,12 @@ def within(what: str, number: int, count: int) -> int:
     except TypeError:
         raise CutawayError(f"A {what} is named by a whole number, not {number!r:.80}.") from None
     if not -count <= index < count:
-        raise CutawayError(f"There is no {what} {index}: there are {count:,}, numbered from 0 to {count - 1:,}.")
+        raise CutawayError(
+            f"There is no {what} {index}: there are {count:,}, numbered from 0 to {count - 1:,}.",
+            COUNTED.get(what),
+            number=index,
+            last=count - 1,
+        )
     return index % count
 
 

@@ -117,10 +117,10 @@ def test_a_text_too_long_is_refused_with_its_numbers(client):
     [
         ("/api/traces/0123456789abcdef/predict", 404, "forgotten"),
         ("/api/nothing", 404, "missing"),
-        ("/api/traces/{key}/attention/weights?layer=3&head=0", 422, "mistake"),
-        ("/api/traces/{key}/attention/weights?layer=0&head=4", 422, "mistake"),
+        ("/api/traces/{key}/attention/weights?layer=3&head=0", 422, "no_layer"),
+        ("/api/traces/{key}/attention/weights?layer=0&head=4", 422, "no_head"),
         ("/api/traces/{key}/attention/nothing?layer=0&head=0", 422, "mistake"),
-        ("/api/traces/{key}/predict?position=99", 422, "mistake"),
+        ("/api/traces/{key}/predict?position=99", 422, "no_token"),
         ("/api/traces/{key}/predict?temperature=0", 422, "mistake"),
         ("/api/traces/{key}/predict?top_p=7", 422, "mistake"),
         ("/api/traces/{key}/lens?watch=4000", 422, "mistake"),

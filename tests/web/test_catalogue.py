@@ -110,3 +110,15 @@ def test_every_message_asked_for_is_there_and_none_is_left_over():
     ended = set(re.findall(r"(?:t|known)\(`\$\{[^}]+\}(\.[\w.]+)`", code))  # t(`${page.name}.title`)
     for key in known - asked:
         assert key.startswith(tuple(begun)) or key.endswith(tuple(ended)), f"nobody says {key}"
+
+
+def test_every_mistake_with_a_code_has_a_sentence_and_is_given_its_values():
+    from typing import get_args
+
+    from cutaway.errors import Code
+
+    known = catalogue("en")
+    source = "\n".join(file.read_text() for file in (SOURCE.parents[1] / "src" / "cutaway").rglob("*.py"))
+    for code in get_args(Code):
+        assert f"errors.{code}" in known and f"errors.{code}_remedy" in known, code
+        assert len(re.findall(rf'"{code}"', source)) > 1, f"nobody raises {code}"

@@ -69,5 +69,7 @@ def _is_huggingface(folder: Path) -> bool:
     inside = sorted(path.name for path in folder.iterdir())
     holds = f"It holds {', '.join(inside[:5])}{', ...' if inside[5:] else ''}." if inside else "It is empty."
     raise CutawayError(
-        f"{folder} is no model: it has neither config.json (Hugging Face) nor hparams.json (OpenAI). {holds}"
+        f"{folder} is not a model: it has neither config.json (Hugging Face) nor hparams.json (OpenAI). {holds}",
+        "not_a_model",
+        name=str(folder),
     )

@@ -40,7 +40,9 @@ def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dt
     if SCORE in tensors:
         raise CutawayError(
             f"{folder} holds a classifier: it chooses between classes and writes no text. Ask it with cutaway classify "
-            f"--model {folder}, or in Python with load_classifier and classify from cutaway.tasks.answer."
+            f"--model {folder}, or in Python with load_classifier and classify from cutaway.tasks.answer.",
+            "a_classifier",
+            name=str(folder),
         )
     return names.build(config, tensors, str(source), device, dtype)
 

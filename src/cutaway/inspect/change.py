@@ -175,7 +175,10 @@ class Patch(Change):
         if (position is None or square) and length != tokens:
             raise CutawayError(
                 f"The other text has {length:,} tokens, this one {tokens:,}: "
-                + ("attention can only be patched between texts of one length." if square else "name a position.")
+                + ("attention can only be patched between texts of one length." if square else "name a position."),
+                "patch_lengths",
+                other=length,
+                tokens=tokens,
             )
         if (position is None) != (self.source is None):
             raise CutawayError("A patch with a source needs a position: the token that the source's value goes to.")

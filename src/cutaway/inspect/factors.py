@@ -161,5 +161,6 @@ def _sklearn(part: str) -> Any:
         return importlib.import_module(f"sklearn.{part}")
     except ImportError:
         raise CutawayError(
-            "Groups and factors need scikit-learn, which is not installed. Install it: pip install 'cutaway[inspect]'."
+            "Groups and factors need scikit-learn, which is not installed. Install it: pip install 'cutaway[inspect]'.",
+            "no_sklearn",
         ) from None

@@ -177,7 +177,11 @@ def token_id(lm: LanguageModel, given: int | str) -> int:
     pieces = [token(lm.tokenizer, one) for one in lm.tokenizer.encode(given)]
     shown = "│".join((one.text or one.bytes.hex(" ")).replace(" ", "·") for one in pieces)
     raise CutawayError(
-        f"{given!r:.80} is not one token of this vocabulary but {shown or 'none':.80}. Name one of its tokens, or id:N."
+        f"{given!r:.80} is not one token of this vocabulary but {shown or 'none':.80}. "
+        "Name one of its tokens, or id:N.",
+        "not_one_token",
+        text=given[:80],
+        pieces=shown[:80],
     )
 
 

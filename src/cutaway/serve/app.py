@@ -27,7 +27,7 @@ from starlette.exceptions import HTTPException
 from cutaway import __version__
 from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import token
-from cutaway.serve.explorer import Explorer, Forgotten, TooLong
+from cutaway.serve.explorer import Explorer, Forgotten
 from cutaway.serve.models import NotAwake, Waking
 from cutaway.serve.views import routers
 from cutaway.serve.worker import Outdated
@@ -153,15 +153,13 @@ def refuse(request: Request, error: Exception) -> Response:
 
 def explain(error: Exception) -> tuple[int, dict[str, Any]]:
     """A mistake as the page shows it: what was wrong, and what to do."""
-    if isinstance(error, TooLong):
-        return 422, message("too_long", str(error), error.values)
     for kind, status, code in (
         (NotAwake, 409, "asleep"),
         (Forgotten, 404, "forgotten"),
         (CutawayError, 422, "mistake"),
     ):
         if isinstance(error, kind):
-            return status, message(code, str(error))
+            return status, message(error.code or code, str(error), error.values)
     if isinstance(error, RequestValidationError):
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"][1:])
@@ -172,7 +170,8 @@ def explain(error: Exception) -> tuple[int, dict[str, Any]]:
         return 499, message("outdated", "A newer question took the place of this one.")
     if isinstance(error, MemoryError):
         return 507, message("memory", "There is not enough memory for this. Choose a smaller model or a shorter text.")
-    return 500, message("bug", f"This is a bug in Cutaway: {type(error).__name__}: {error}. Please report it.")
+    said = f"{type(error).__name__}: {error}"
+    return 500, message("bug", f"This is a bug in Cutaway: {said}. Please report it.", {"what": said})
 
 
 def message(code: str, said: str, values: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -33,9 +33,11 @@ class TooLong(CutawayError):
     def __init__(self, tokens: int, context: int):
         super().__init__(
             f"The text is {tokens:,} tokens long and this model looks at {context:,}. "
-            f"Shorten it by {tokens - context:,}, or choose a model with a longer context."
+            f"Shorten it by {tokens - context:,}, or choose a model with a longer context.",
+            "too_long",
+            tokens=tokens,
+            context=context,
         )
-        self.values = {"tokens": tokens, "context": context}
 
 
 class Explorer:

@@ -66,7 +66,7 @@ class Models:
     def get(self, name: str) -> LanguageModel:
         with self.lock:
             if name not in self.awake:
-                raise NotAwake(f"The model {name} is not awake. Choose it in the model menu.")
+                raise NotAwake(f"The model {name} is not loaded. Choose it in the model menu.", "asleep", name=name)
             self.awake.move_to_end(name)
             return self.awake[name]
 

@@ -2,8 +2,8 @@
 
 import { read, write, type Place } from '../lib/url';
 import type { Token } from '../lib/token';
-import { models } from './models.svelte';
-import { getTable, get, keepAsking, post, type Answer, type Query } from './server.svelte';
+import { models, NotOpened } from './models.svelte';
+import { connection, getTable, get, keepAsking, post, type Answer, type Query } from './server.svelte';
 import type { Table } from '../lib/binary';
 
 export interface Shape {
@@ -54,8 +54,12 @@ class Moment {
   /** What only one page knows, by page. */
   settings = $state<Record<string, Record<string, string>>>({});
 
+  /** The model that was chosen last and could not be opened: the pictures, and all else, stay with the one before. */
+  notOpened = $state.raw<NotOpened | null>(null);
+
   #asked: Answer<Trace> | null = null;
   #again = $state(0);
+  #remade: (() => void)[] = [];
 
   /** Whether the text is still the one that every visit begins with. */
   get untouched(): boolean {
@@ -119,7 +123,8 @@ class Moment {
 
   /** Another model: its tokens are others, so what was picked becomes text. */
   use(model: string): void {
-    if (this.more.length && this.trace) this.write(this.trace.text);
+    this.notOpened = null;
+    if (model !== this.model && this.more.length && this.trace) this.write(this.trace.text);
     this.model = model;
   }
 
@@ -145,6 +150,10 @@ class Moment {
   /** Take the state from the address, then keep both the same; begin to carry the text through the model. */
   start(): { lang?: string; theme?: string } {
     const asked = this.#take();
+    connection.remake = () => {
+      this.again();
+      return new Promise((done) => this.#remade.push(done));
+    };
     addEventListener('popstate', () => this.#take());
     addEventListener('hashchange', () => this.#take());
     $effect.root(() => {
@@ -160,8 +169,18 @@ class Moment {
           const { model, text, more } = this;
           void this.#again;
           return async (signal) => {
-            await models.wake(model, signal);
-            return post<Trace>('traces', { model, text, more }, signal);
+            try {
+              await models.wake(model, signal);
+            } catch (error) {
+              const before = this.trace?.model;
+              if (!(error instanceof NotOpened) || before === undefined || before === model) throw error;
+              this.notOpened = error;
+              this.model = before;
+              return this.trace!;
+            }
+            const trace = await post<Trace>('traces', { model, text, more }, signal);
+            for (const done of this.#remade.splice(0)) done();
+            return trace;
           };
         },
         { wait: TYPING },
@@ -188,7 +207,7 @@ export function askTrace<T>(question: () => { view: string; query?: Query } | nu
       const asked = question();
       return trace && asked ? (signal) => get<T>(`traces/${trace.id}/${asked.view}`, asked.query, signal) : null;
     },
-    { wait, onforgotten: () => moment.again() },
+    { wait },
   );
 }
 
@@ -204,6 +223,5 @@ export function askTable(question: () => { view: string; query?: Query } | null)
         of: trace.id,
       });
     },
-    { onforgotten: () => moment.again() },
   );
 }

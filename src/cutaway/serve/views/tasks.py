@@ -58,7 +58,9 @@ def router(explorer: Explorer) -> APIRouter:
 
     def wake(name: str) -> LanguageModel | TextClassifier:
         if name not in {one["name"] for one in listing(explorer) if one["there"]}:
-            raise CutawayError(f"There is no model {name} for a task on this machine. Choose one of the list.")
+            raise CutawayError(
+                f"There is no model {name} for a task on this machine. Choose one from the list.", "no_task", name=name
+            )
         if name not in awake:
             from cutaway.language_model import load
             from cutaway.tasks import load_task
@@ -154,7 +156,7 @@ def respond(model: Any, body: Question) -> tuple[Answered, LanguageModel]:
     from cutaway.tasks.answer import TextClassifier
 
     if not body.text.strip():
-        raise CutawayError("There is no text to answer. Write one above.")
+        raise CutawayError("There is no text to answer. Write one above.", "no_text")
     if isinstance(model, TextClassifier):
         return judge(model, body), LanguageModel(model.model.gpt, model.tokenizer, body.model)
     return write(model, body), model
@@ -167,7 +169,11 @@ def judge(model: TextClassifier, body: Question) -> Answered:
     task, (first, *more) = model.task, model.task.fields[:-1]
     missing = asks(task)["others"] - sum(bool(one.strip()) for one in body.others)
     if missing > 0:
-        raise CutawayError(f"This task is about several texts, and {missing} of them must still be written.")
+        raise CutawayError(
+            f"This task is about several texts, and {missing} of them must still be written.",
+            "texts_missing",
+            missing=missing,
+        )
     rest: Any = {"choices": body.others} if more == ["choices"] else dict(zip(more, body.others, strict=False))
     record = {first: body.text, **rest}
     judged = next(classify(model, [record]))
