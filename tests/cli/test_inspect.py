@@ -32,7 +32,8 @@ ARGUMENTS = {
 }
 SAYS = {
     "attention": "layer 1, head 2", "heads": "entropy", "roles": "12 queries", "path": "what adds to the logit",
-    "lens": "the rank of", "saliency": "because of", "neurons": "speaks for", "groups": "neurons, such as", "factors": "left unexplained",
+    "lens": "the rank of", "saliency": "because of", "neurons": "speaks for", "groups": "neurons, such as",
+    "factors": "left unexplained",
     "change": "what moved most", "cache": "multiplications instead of", "beams": "found",
     "parameters": "root mean square",
 }  # fmt: skip

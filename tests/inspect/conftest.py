@@ -20,8 +20,8 @@ def seen(tiny_lm) -> Run:
 
 @pytest.fixture(scope="session")
 def induction_lm(tiny_lm) -> LanguageModel:
-    """A model written by hand, whose circuit is known: head 0.0 looks at the token before and notes which it is, and head
-    1.1 looks where the note is this token, and says what stands there. Nothing else does anything.
+    """A model written by hand, whose circuit is known: head 0.0 looks at the token before and notes which it is, and
+    head 1.1 looks where the note is this token, and says what stands there. Nothing else does anything.
     """
     vocabulary, context = len(tiny_lm.tokenizer), 48
     width = 3 * vocabulary + context
@@ -38,15 +38,15 @@ def induction_lm(tiny_lm) -> LanguageModel:
         model.token_embedding.weight[:, token] = torch.eye(vocabulary)
         model.position_embedding.weight[:, place] = torch.eye(context)
         first, second = model.blocks[0].attention, model.blocks[1].attention
-        first.queries_keys_values.weight[:context, place] = sharp * torch.eye(context).roll(-1, 0)
-        first.queries_keys_values.weight[width : width + context, place] = torch.eye(context)
-        first.queries_keys_values.weight[2 * width : 2 * width + vocabulary, token] = torch.eye(vocabulary)
+        queries, keys, values = first.queries_keys_values.weight.split(width)  # head 0 has the first half of each
+        queries[:context, place] = sharp * torch.eye(context).roll(-1, 0)
+        keys[:context, place] = torch.eye(context)
+        values[:vocabulary, token] = torch.eye(vocabulary)
         first.projection.weight[before, :vocabulary] = torch.eye(vocabulary)
-        second.queries_keys_values.weight[short : short + vocabulary, token] = sharp * torch.eye(vocabulary)
-        second.queries_keys_values.weight[width + short : width + short + vocabulary, before] = torch.eye(vocabulary)
-        second.queries_keys_values.weight[2 * width + short : 2 * width + short + vocabulary, token] = torch.eye(
-            vocabulary
-        )
+        queries, keys, values = second.queries_keys_values.weight.split(width)
+        queries[short : short + vocabulary, token] = sharp * torch.eye(vocabulary)
+        keys[short : short + vocabulary, before] = torch.eye(vocabulary)
+        values[short : short + vocabulary, token] = torch.eye(vocabulary)
         second.projection.weight[said, short : short + vocabulary] = torch.eye(vocabulary)
         model.output.weight[:, said] = torch.eye(vocabulary)
     return LanguageModel(model, tiny_lm.tokenizer, "induction")
