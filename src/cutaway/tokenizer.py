@@ -77,7 +77,17 @@ class Tokenizer:
             from cutaway.checkpoint.nanogpt import read_tokenizer as beside
 
             return beside(Path(source))
-        return cls(read(Path(source)))
+        return cls.from_folder(Path(source))
+
+    @classmethod
+    def from_folder(cls, folder: Path) -> Tokenizer:
+        """The tokenizer whose files are in a folder: byte-level BPE, or WordPiece if there is only a vocab.txt."""
+        others = ("vocab.json", "merges.txt", "encoder.json", "vocab.bpe")
+        if (folder / "vocab.txt").is_file() and not any((folder / name).is_file() for name in others):
+            from cutaway import wordpiece
+
+            return wordpiece.read(folder)
+        return cls(read(folder))
 
     def save(self, folder: str | Path) -> None:
         """Write the files that `load`, and `AutoTokenizer` in `transformers`, read the same tokenizer from."""

@@ -195,7 +195,7 @@ def config_of(file: GGUF) -> Config:
     kind = file.settings.get("general.architecture")
     if kind != "gpt2":
         raise CutawayError(f"{file.path} holds a model of the kind {shown(str(kind))!r}, and only 'gpt2' is read.")
-    shape = {}
+    shape: dict[str, Any] = {}
     for theirs, ours in SIZES.items():
         value = file.settings.get(f"gpt2.{theirs}")
         if type(value) is not int or value < 1:
@@ -254,8 +254,8 @@ def read_vocabulary(path: Path) -> Vocabulary:
             f"{path} holds a tokenizer of the kind {shown(str(kind))!r} that cuts by the rule {shown(str(cut))!r}: "
             "only GPT-2's byte-level BPE is read. Name the tokenizer to use instead: tokenizer=, or --tokenizer."
         )
-    tokens, merges = settings.get("tokenizer.ggml.tokens"), settings.get("tokenizer.ggml.merges", [])
-    kinds = settings.get("tokenizer.ggml.token_type") or [NORMAL] * len(tokens or [])
+    tokens, merges = settings.get("tokenizer.ggml.tokens", []), settings.get("tokenizer.ggml.merges", [])
+    kinds = settings.get("tokenizer.ggml.token_type") or [NORMAL] * len(tokens)
     if not texts(tokens) or not texts(merges) or not isinstance(kinds, list) or len(kinds) != len(tokens):
         raise CutawayError(f"{path} has no list of tokens with their kinds and merges. The file is damaged.")
     while tokens and kinds[len(tokens) - 1] == UNUSED:  # rows that only make the matrix rounder

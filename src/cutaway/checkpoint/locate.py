@@ -44,8 +44,8 @@ def locate(name: str | Path, progress: Callable[[str, int, int], None] | None = 
         return Path(name)
     if Path(name).exists():
         raise CutawayError(
-            f"{name} is a file of a kind that is not read. A model is a folder with config.json and weights in it, or a "
-            f"file that ends in {', '.join(FILES)}."
+            f"{name} is a file of a kind that is not read. A model is a folder with config.json and weights in it, "
+            f"or a file that ends in {', '.join(FILES)}."
         )
     if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)?", name):
         raise CutawayError(
