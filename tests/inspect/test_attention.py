@@ -59,6 +59,7 @@ def test_the_summaries_are_what_they_say(seen):
     assert found.itself[2, 3] == pytest.approx(np.mean([weights[i, i] for i in range(1, tokens)]), rel=1e-4)
     pairs = follow_same(seen.ids)
     assert pairs and found.induction is not None
+    assert found.induction_queries == len(pairs) == found.to_dict()["induction_queries"]
     assert found.induction[2, 3] == pytest.approx(np.mean([weights[pair] for pair in pairs]), rel=1e-4)
     only = heads(seen, layers=[-1])
     assert only.layers == (2,)
@@ -72,7 +73,7 @@ def test_induction_looks_at_what_followed_the_same_token_last():
 
 def test_without_repeats_there_is_no_induction(tiny_lm):
     found = heads(run(tiny_lm, list(range(40, 46))))
-    assert found.induction is None and found.to_dict()["induction"] is None
+    assert found.induction is None and found.to_dict()["induction"] is None and found.induction_queries == 0
     alone = heads(run(tiny_lm, [40]), picture=8)
     assert alone.entropy.max() == 0 and alone.previous.max() == 0 and alone.size == 1
 

@@ -157,6 +157,28 @@ def heads(asked: Asked, layer: Layers = None) -> None:
     asked.answer("heads", run, found.to_dict(), lambda: drawings.heads(run, found))
 
 
+def roles(
+    tokens: Annotated[int, option("--tokens", value="N", help="How many random tokens, each said twice.")] = 32,
+    texts: Annotated[int, option("--texts", value="N", help="How many such texts.")] = 8,
+    seed: Seed = 0,
+    model: options.Model = "builtin",
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    html: Html = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Induction, previous-token and duplicate-token heads, measured on repeated random tokens.
+
+    Example: cutaway inspect roles --texts 16
+    """
+    from cutaway.inspect.roles import roles as look
+
+    lm = options.load(model, device, dtype)
+    found = look(lm, tokens, texts, seed)
+    data = {"model": lm.name, **found.to_dict()}
+    Asked(lm, [], as_json, html).answer("roles", None, data, lambda: drawings.roles(found))
+
+
 @view
 def path(asked: Asked, position: Position = -1, token: Chosen = None, against: Against = None) -> None:
     """A token's way up the stack, and what each head and MLP adds to a next token's logit.
@@ -366,5 +388,5 @@ def write(path: Path, text: str) -> None:
 
 
 VIEWS = (
-    attention, heads, path, lens, saliency, neurons, groups, factors, change, cache, beams, parameters,
+    attention, heads, roles, path, lens, saliency, neurons, groups, factors, change, cache, beams, parameters,
 )  # fmt: skip

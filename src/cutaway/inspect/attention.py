@@ -106,6 +106,8 @@ class Heads:
     """The weight on the token itself; measured from the second token on."""
     induction: Array | None
     """The weight on what followed the last time this token stood in the text; None if no token occurs twice."""
+    induction_queries: int = 0
+    """How many tokens `induction` is the mean over: of one or two it says little (see `roles`)."""
     pictures: tuple[tuple[bytes, ...], ...] = ()
     """Small pictures of the weights, a byte for a cell, row by row."""
     size: int = 0
@@ -117,6 +119,7 @@ class Heads:
         return {
             "layers": list(self.layers),
             **{name: rounded(getattr(self, name)) for name in measures},
+            "induction_queries": self.induction_queries,
             "picture": {"size": self.size, "pixels": pixels} if self.pictures else None,
         }
 
@@ -146,6 +149,7 @@ def heads(run: Run, layers: Sequence[int] | None = None, picture: int = 0) -> He
         tuple(chosen),
         **{name: array(torch.stack(found)) for name, found in measures.items()},
         induction=array(torch.stack(induction)) if induction else None,
+        induction_queries=len(after_same),
         pictures=tuple(pictures),
         size=min(picture, tokens) if picture else 0,
     )

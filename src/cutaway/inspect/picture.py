@@ -47,8 +47,8 @@ class Picture:
 def picture(lm: LanguageModel, name: str, size: int = 64) -> Picture:
     """One matrix of a model in at most size x size cells.
 
-    By its name here (`blocks.0.mlp.widen.weight`) it has the shape of torch's parameter, outputs x inputs; by its name in
-    a checkpoint (`h.0.mlp.c_fc.weight`) the shape it is stored in there, inputs x outputs.
+    By its name here (`blocks.0.mlp.widen.weight`) it has the shape of torch's parameter, outputs x inputs; by its name
+    in a checkpoint (`h.0.mlp.c_fc.weight`) the shape it is stored in there, inputs x outputs.
     """
     if size < 1:
         raise CutawayError(f"A picture has 1 cell or more each way, not {size}.")

@@ -20,12 +20,12 @@ const draw = (() => {
     if (text) root.append(make("p", text, "faint"));
   };
 
-  /** The text as chips; `shares` (0 to 1) tints them, `notes` is what pointing at one says. */
-  const chips = (tokens, shares, hue = "token", notes) => {
+  /** The text as chips; `shares` (0 to 1) tints them, in the other colour where one is `against`; `notes` is what pointing at one says. */
+  const chips = (tokens, shares, hue = "token", notes, against) => {
     const line = make("div", undefined, "chips");
     tokens.forEach((token, i) => {
       const chip = make("span", visible(token), "chip");
-      if (shares) chip.style.background = tint(hue, shares[i] ?? 0);
+      if (shares) chip.style.background = tint(against?.[i] ? "minus" : hue, shares[i] ?? 0);
       chip.title = `${i}: ${notes ? notes[i] : `id ${token.id}`}`;
       line.append(chip);
       if (token.text && token.text.endsWith("\n")) line.append(make("br"));
@@ -179,9 +179,19 @@ const draw = (() => {
       }
       for (const name of ["entropy", "distance", "previous", "first", "itself", "induction"].filter((one) => data[one])) {
         const most = largest(data[name].flat());
-        section(root, name);
+        section(root, name, name === "induction" ? `from ${data.induction_queries} ${data.induction_queries === 1 ? "query" : "queries"}` : "");
         root.append(table(["layer", ...data[name][0].map((_, head) => `head ${head}`)], data[name].map((row, i) =>
           [data.layers[i], ...row.map((value) => ({ text: number(value), tint: value / most }))])));
+      }
+    },
+    roles(root, run, data) {
+      section(root, "What kind of head each is", `${data.texts} texts of ${data.tokens} random tokens, each said twice: ${number(data.queries)} queries.`);
+      for (const [name, what] of [["induction", "The weight on what followed this token the first time."], ["previous", "The weight on the token before."],
+        ["duplicate", "The weight on the same token the first time."]]) {
+        section(root, name, what);
+        const { mean, margin } = data[name];
+        root.append(table(["layer", ...mean[0].map((_, head) => `head ${head}`)], mean.map((row, i) =>
+          [i, ...row.map((value, head) => ({ text: number(value), tint: value, title: `± ${number(margin[i][head])} (95 %)` }))])));
       }
     },
     path(root, run, data) {
@@ -210,12 +220,13 @@ const draw = (() => {
       }
     },
     saliency(root, run, data) {
-      section(root, "Which tokens caused it", `Choose a token: those before it are tinted by their share (${data.method}).`);
+      section(root, "Which tokens caused it", `Choose a token: those before it are tinted by their share (${data.method}); orange ones, with a minus, speak against it.`);
       root.append(choose(data.targets.map((target, i) => [i, visible(target.token)]), (i) => {
-        const share = data.share[i], most = largest(share);
-        return add(make("div"), chips(run.tokens, share.map((value) => value / most), "token", share.map(percent)),
-          bars(share.map((value, at) => [`${visible(run.tokens[at])}`, value, `token ${at}`]).filter((row) => row[1] > 0)
-            .sort((a, b) => b[1] - a[1]).slice(0, 20), { show: percent }));
+        const share = data.share[i], signed = data.signed[i], most = largest(share), against = signed.map((value) => value < 0);
+        const said = (value) => `${value < 0 ? "−" : ""}${percent(Math.abs(value))}`, sum = (at) => `${signed[at] < 0 ? "−" : "+"}${number(Math.abs(signed[at]))}`;
+        return add(make("div"), chips(run.tokens, share.map((value) => value / most), "token", share.map((value, at) => `${said(against[at] ? -value : value)}, ${sum(at)}`), against),
+          bars(share.map((value, at) => [`${visible(run.tokens[at])}`, against[at] ? -value : value, `token ${at}, ${sum(at)} logits`]).filter((row) => row[1] !== 0)
+            .sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 20), { show: said }));
       }));
     },
     neurons(root, run, data) {
@@ -238,7 +249,7 @@ const draw = (() => {
       }
     },
     factors(root, run, data) {
-      section(root, `${data.count} factors`, `Patterns of firing, the strongest first; together they leave ${percent(data.error)} unexplained.`);
+      section(root, `${data.count} factors`, `Patterns of firing, the strongest first; together they leave ${percent(data.unexplained)} of the activations' sum of squares unexplained.`);
       data.factors.forEach((factor, i) => root.append(make("h2", `factor ${i}: ${percent(factor.share)}`),
         make("p", `neurons ${factor.neurons.map(([layer, neuron]) => `${layer}/${neuron}`).join(" ")}`, "faint"),
         chips(run.tokens, factor.tokens, "neuron", factor.tokens.map(number))));
