@@ -11,7 +11,7 @@ Code = Literal[
     "no_layer", "no_head", "no_token", "no_neuron", "not_one_token", "patch_lengths", "no_sklearn",
     "no_task", "texts_missing",
 ]  # fmt: skip
-"""The mistakes that the explorer says in the reader's language (`errors.CODE` in web/src/messages), others in English."""
+"""What the explorer says in the reader's language (`errors.CODE` in web/src/messages); all else it says in English."""
 
 
 class CutawayError(Exception):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from cutaway.errors import CutawayError
-from cutaway.inspect.change import AblateHead
+from cutaway.inspect.change import AblateHead, Toward
 from cutaway.inspect.run import run, written
 from cutaway.inspect.saliency import saliency
 
@@ -145,3 +145,13 @@ def test_the_json_is_json(seen):
 def test_what_cannot_be_explained_is_refused(seen, how, said):
     with pytest.raises(CutawayError, match=said):
         saliency(seen, **how)
+
+
+def test_block_by_block_gives_the_gradients_of_the_whole_graph(tiny_lm):
+    """A change that changes nothing takes the way through one whole graph; also for a token inside the text."""
+    text = "Once upon a time there was a fox"
+    plain, whole = run(tiny_lm, text), run(tiny_lm, text, changes=[Toward(0, "id:5", strength=0.0)])
+    for target in (1, 3, len(plain)):
+        ours, theirs = saliency(plain, [target]), saliency(whole, [target])
+        assert np.allclose(ours.share, theirs.share, atol=1e-6)
+        assert np.allclose(ours.signed, theirs.signed, atol=1e-5)

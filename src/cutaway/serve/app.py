@@ -4,6 +4,7 @@
     POST /api/models          {name}      wake one;  GET /api/models/waking?name=  how far it is
     POST /api/tokens          {model, text, ids}    how a text is cut, and what ids stand for
     POST /api/traces          {model, text, more}   carry a text through; gives an id, the tokens and the shapes
+    GET  /api/progress                    how far the answer is that is being computed
     GET  /api/traces/ID/VIEW?...          a piece of it: what `cutaway.inspect` says, as JSON (or as numbers)
 
 Every mistake is `{"error": {"code", "what", "remedy", "values"}}`.
@@ -12,7 +13,7 @@ Every mistake is `{"error": {"code", "what", "remedy", "values"}}`.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +23,9 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, Field
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cutaway import __version__
 from cutaway.errors import CutawayError
@@ -34,6 +37,13 @@ from cutaway.serve.worker import Outdated
 
 STATIC = Path(__file__).parent / "static"
 LOCAL = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", re.IGNORECASE)
+HEADERS = {
+    "Cache-Control": "no-cache",  # file names are fixed: ask each time whether they changed
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; "
+    "frame-ancestors 'none'",
+}
 LONGEST = 2_000_000
 """Characters a text may have before it is even cut into tokens."""
 
@@ -55,7 +65,7 @@ class Words(BaseModel):
     """A text to cut into tokens, or ids to show as tokens."""
 
     model: str = "builtin"
-    text: str = Field("", max_length=10_000)
+    text: str = Field("", max_length=LONGEST)
     ids: list[int] = Field(default_factory=list, max_length=4_096)
 
 
@@ -69,7 +79,7 @@ def create_app(explorer: Explorer, hosts: re.Pattern[str] = LOCAL) -> FastAPI:
 
     app = FastAPI(title="Cutaway", version=__version__, lifespan=living, docs_url=None, redoc_url=None)
     app.state.explorer = explorer
-    app.middleware("http")(own_pages_only(hosts))
+    app.add_middleware(OwnPagesOnly, hosts=hosts)
     for kind in (CutawayError, RequestValidationError, HTTPException, Outdated, Exception):
         app.add_exception_handler(kind, refuse)
     app.include_router(shell(explorer), prefix="/api")
@@ -87,6 +97,11 @@ def shell(explorer: Explorer) -> APIRouter:
     @api.get("/health")
     def health() -> dict[str, str]:
         return {"version": __version__}
+
+    @api.get("/progress")
+    def working() -> dict[str, Any]:
+        """How far the question is that the models are busy with."""
+        return explorer.worker.progress()
 
     @api.get("/models")
     def models() -> list[dict[str, Any]]:
@@ -123,27 +138,34 @@ def waking(now: Waking) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def own_pages_only(hosts: re.Pattern[str]) -> Callable[[Request, Any], Awaitable[Response]]:
-    """Refuse what a page from elsewhere sends through the user's browser, by address or by trickery with names."""
+class OwnPagesOnly:
+    """Refuse what a page from elsewhere sends through the user's browser, by address or by trickery with names.
 
-    async def guard(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
-        origin = request.headers.get("origin")
-        if not hosts.fullmatch(request.headers.get("host", "")) or (
-            origin and not hosts.fullmatch(origin.partition("://")[2])
+    Plain ASGI: behind Starlette's own kind of middleware an endpoint never learns that its asker has hung up.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: re.Pattern[str]):
+        self.app, self.hosts = app, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        asked = Headers(scope=scope)
+        origin = asked.get("origin")
+        if not self.hosts.fullmatch(asked.get("host", "")) or (
+            origin and not self.hosts.fullmatch(origin.partition("://")[2])
         ):
-            return JSONResponse(
-                {"error": message("elsewhere", "This explorer answers only the page it served itself.")}, 403
-            )
-        response = await answer(request)
-        response.headers["Cache-Control"] = "no-cache"  # file names are fixed: ask each time whether they changed
-        response.headers["X-Content-Type-Options"] = "nosniff"
-        response.headers["Referrer-Policy"] = "no-referrer"
-        response.headers["Content-Security-Policy"] = (
-            "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
-        )
-        return response
+            said = message("elsewhere", "This explorer answers only the page it served itself.")
+            await JSONResponse({"error": said}, 403)(scope, receive, send)
+            return
 
-    return guard
+        async def answer(part: Message) -> None:
+            if part["type"] == "http.response.start":
+                MutableHeaders(scope=part).update(HEADERS)
+            await send(part)
+
+        await self.app(scope, receive, answer)
 
 
 def refuse(request: Request, error: Exception) -> Response:

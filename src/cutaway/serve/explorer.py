@@ -41,10 +41,11 @@ class TooLong(CutawayError):
 
 
 class Explorer:
-    """Models, runs and the one thread they live in. Knows nothing of HTTP."""
+    """Models, runs and the one thread they live in, and another for the weights. Knows nothing of HTTP."""
 
     def __init__(self, folders: Sequence[str] = (), device: str | None = None, dtype: str | None = None):
         self.worker = Worker()
+        self.drawing = Worker()  # weights are looked at without running a model: they do not wait for one
         self.models = Models(folders, device, dtype, prepare=lambda lm: self.worker.watch(lm.model))
         self.runs: OrderedDict[str, Run] = OrderedDict()
         self.lock = threading.Lock()
@@ -71,6 +72,7 @@ class Explorer:
 
             with self.lock:
                 before = max(self.runs.values(), key=lambda one: common(one, lm, ids), default=None)
+            self.worker.expect(1, lm.model)
             found = run(lm, ids, changes=read_changes(changes), after=before)
         self.remember(key, found)
         return key, found
@@ -94,6 +96,7 @@ class Explorer:
 
     def close(self) -> None:
         self.worker.close()
+        self.drawing.close()
 
 
 def read_changes(changes: Sequence[dict[str, Any]]) -> list[Any]:

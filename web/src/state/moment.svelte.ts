@@ -57,6 +57,11 @@ class Moment {
   /** The model that was chosen last and could not be opened: the pictures, and all else, stay with the one before. */
   notOpened = $state.raw<NotOpened | null>(null);
 
+  /** The model that is loaded: what needs no text, like its weights, need not wait for one. */
+  ready = $state<string | null>(null);
+  /** The tokens of the first text, which are known long before it has been read. */
+  cut = $state.raw<Token[]>([]);
+
   #asked: Answer<Trace> | null = null;
   #again = $state(0);
   #remade: (() => void)[] = [];
@@ -178,6 +183,8 @@ class Moment {
               this.model = before;
               return this.trace!;
             }
+            this.ready = model;
+            if (!this.trace) void post<Token[]>('tokens', { model, text, ids: more }, signal).then((cut) => (this.cut = cut), () => undefined);
             const trace = await post<Trace>('traces', { model, text, more }, signal);
             for (const done of this.#remade.splice(0)) done();
             return trace;

@@ -122,6 +122,13 @@ export function post<T>(path: string, body: unknown, signal?: AbortSignal): Prom
   return send<T>(`api/${path}`, init, json);
 }
 
+const pending = new Set<() => void>();
+
+/** Give up every question that is still open; the server stops working on it inside the next block. */
+export function cancel(): void {
+  for (const giveUp of [...pending]) giveUp();
+}
+
 /** The answer to a question that changes: the last one stays until the next has come. */
 export class Answer<T> {
   value = $state.raw<T | null>(null);
@@ -145,6 +152,14 @@ export function keepAsking<T>(question: () => ((signal: AbortSignal) => Promise<
     }
     const control = new AbortController();
     answer.busy = true;
+    const giveUp = (): void => {
+      clearTimeout(timer);
+      control.abort();
+      pending.delete(giveUp);
+      answer.busy = false;
+      answer.failure = { code: 'cancelled', what: '', remedy: '', values: {} };
+    };
+    pending.add(giveUp);
     const timer = setTimeout(async () => {
       try {
         const value = await kept(() => asked(control.signal), options.remake);
@@ -157,9 +172,12 @@ export function keepAsking<T>(question: () => ((signal: AbortSignal) => Promise<
         answer.busy = false;
         const what = String(error);
         answer.failure = error instanceof Refused ? error.failure : { code: 'bug', what, remedy: '', values: { what } };
+      } finally {
+        pending.delete(giveUp);
       }
     }, options.wait ?? 0);
     return () => {
+      pending.delete(giveUp);
       clearTimeout(timer);
       control.abort();
     };

@@ -40,6 +40,7 @@ def router(explorer: Explorer) -> APIRouter:
 
         def work() -> dict[str, Any]:
             run = explorer.run(key)
+            explorer.worker.expect(max_tokens, run.lm.model)
             choices, cache = choices_and_cache(run.lm, list(run.ids), max_tokens, k, run, **how)
             return {"choices": choices.to_dict(), "cache": cache.to_dict()}
 

@@ -51,7 +51,7 @@ def router(explorer: Explorer) -> APIRouter:
                     drawn.popitem(last=False)
             return drawn[asked]
 
-        return await explorer.worker.run(request, work)
+        return await explorer.drawing.run(request, work)
 
     @api.get("/weights/pictures")
     async def pictures(
@@ -66,12 +66,12 @@ def router(explorer: Explorer) -> APIRouter:
             lm = explorer.models.get(model)
             found = {}
             for one in name:
-                explorer.worker.check()
+                explorer.drawing.check()
                 seen = as_stored(lm, one, size)
                 found[one] = {"mean": rounded(seen.mean), "std": rounded(seen.total["std"])}
             return {"model": model, "pictures": found}
 
-        return await explorer.worker.run(request, work)
+        return await explorer.drawing.run(request, work)
 
     return api
 
