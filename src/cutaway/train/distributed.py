@@ -58,6 +58,10 @@ class Team:
         dist.all_reduce(total)
         return cast(list[float], total.tolist())
 
+    def agree(self, value: float) -> float:
+        """The first process's value, in all of them."""
+        return self.sum(value if self.first else 0.0)[0]
+
     def wait(self) -> None:
         """Until all have come here."""
         if self.world > 1:
