@@ -73,9 +73,7 @@ class Screen:
             case Step():
                 self.last = event
                 if self.live is not None:
-                    self.live.update(
-                        self.live.task_ids[0], total=event.steps, completed=event.step, said=told(event)
-                    )
+                    self.live.update(self.live.task_ids[0], total=event.steps, completed=event.step, said=told(event))
             case Evaluated():
                 screen.err.print(measured(event, self.last), soft_wrap=True)
             case Sampled():

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
@@ -51,8 +51,9 @@ def train(
     asked for, if that was before this call; only with `train.time` does the outcome depend on it.
     """
     output, clock = Path(output), clock or from_now()
-    with distributed.team(device) as team:
+    with distributed.team(device) as team, ExitStack() as stack:
         tell = on_event if on_event and team.first else ignore
+        stack.enter_context(resuming.claimed(output) if team.first else nullcontext())
         begun = resuming.find(output, resume or team.restarted)
         if begun is None:
             ready = begin(recipe, output, resume, team, tell)
@@ -80,7 +81,7 @@ def begin(recipe: Recipe | None, output: Path, resume: bool, team: Team, tell: L
             recipe = resuming.written_recipe(output)
         if recipe is None:
             raise CutawayError(f"There is nothing to resume in {output}: name the data or a recipe to begin.")
-        resuming.claim(output)
+        resuming.require_no_model(output)
         ready = setup.set_up(recipe, team, tell)
         resuming.write_down(ready, output)
     team.wait()

@@ -119,7 +119,7 @@ class Train:
     clip: float = 1.0
     """A longer gradient is shortened to this length; 0 leaves every gradient as it is."""
     precision: str = "auto"
-    """The numbers that matrices are multiplied in: float32, bfloat16, or auto, the faster for this processor and this width."""
+    """The numbers that matrices are multiplied in: float32, bfloat16, or auto, the faster here for this width."""
     compile: bool = False
     """Whether to compile the blocks (torch.compile): half a minute at the start, faster steps after."""
     recompute: bool = False
