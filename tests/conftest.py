@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in a shell's background jobs; what we start would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -21,6 +23,7 @@ from cutaway.model import GPT
 
 torch.set_num_threads(1)
 
+OTHER_PROCESSOR = "not the processor that CUTAWAY_PROCESSOR says"
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
@@ -41,11 +44,24 @@ def tiny() -> GPT:
     return wild(GPT(Config(vocabulary=320, context=48, width=48, layers=3, heads=4)))
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """One line that says what was skipped and how to have it."""
+    reasons = Counter(
+        str(one.longrepr[2]).removeprefix("Skipped: ") for one in terminalreporter.stats.get("skipped", [])
+    )
+    reasons.pop(OTHER_PROCESSOR, None)
+    if reasons:
+        why = "; ".join(f"{count} x {reason}" for reason, count in reasons.most_common())
+        terminalreporter.write_line(
+            f"{reasons.total()} skipped: {why}. `make complete` installs all that pip and npm have."
+        )
+
+
 @pytest.fixture(params=processor.KINDS)
 def sees(request, monkeypatch) -> str:
     """Each kind of processor in turn, as the code sees it; where .ci/run has said one, that one only."""
     if os.environ.get("CUTAWAY_PROCESSOR", request.param) != request.param:
-        pytest.skip("not the processor that CUTAWAY_PROCESSOR says")
+        pytest.skip(OTHER_PROCESSOR)
     monkeypatch.setenv("CUTAWAY_PROCESSOR", request.param)
     return str(request.param)
 

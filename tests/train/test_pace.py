@@ -67,13 +67,13 @@ def run(settings, tmp_path, monkeypatch):
 
 
 MACHINES = {
-    "quiet": lambda: Machine(step=0.2),
+    "quiet": lambda: Machine(step=1.0),
     "slow steps": lambda: Machine(step=5.0),
-    "slow to measure": lambda: Machine(step=0.2, evaluate=8.0),
-    "slow to sample": lambda: Machine(step=0.2, sample=15.0),
-    "slow to save": lambda: Machine(step=0.2, save=12.0, result=6.0),
-    "gets busy halfway": lambda: Machine(step=0.2, busy=lambda now: 6.0 if now > 90 else 1.0),
-    "busy now and then": lambda: Machine(step=0.2, busy=lambda now: 3.0 if now % 20 < 10 else 1.0),
+    "slow to measure": lambda: Machine(step=1.0, evaluate=8.0),
+    "slow to sample": lambda: Machine(step=1.0, sample=15.0),
+    "slow to save": lambda: Machine(step=1.0, save=12.0, result=6.0),
+    "gets busy halfway": lambda: Machine(step=1.0, busy=lambda now: 6.0 if now > 90 else 1.0),
+    "busy now and then": lambda: Machine(step=1.0, busy=lambda now: 3.0 if now % 20 < 10 else 1.0),
     "busy at first": lambda: Machine(step=0.2, busy=lambda now: 8.0 if now < 60 else 1.0),
 }
 
@@ -104,11 +104,11 @@ def test_the_learning_rate_follows_the_clock_and_not_the_steps(run):
 
 
 def test_left_is_what_is_really_left_with_measuring_samples_and_writing(run):
-    machine = Machine(step=0.2, evaluate=3.0, sample=2.0, save=2.0)
+    machine = Machine(step=1.0, evaluate=3.0, sample=2.0, save=2.0)
     run("5m", machine)
     for event in machine.of(Step)[20::50]:
         assert event.seconds_left == pytest.approx(machine.now - event.time, rel=0.1, abs=12)
-    machine = Machine(step=0.2, evaluate=3.0, sample=2.0, save=2.0)
+    machine = Machine(step=1.0, evaluate=3.0, sample=2.0, save=2.0)
     run(
         "",
         machine,
@@ -127,7 +127,7 @@ def machine_folder(run, name):
 
 
 def test_measuring_samples_and_checkpoints_come_by_the_clock(run):
-    machine = Machine(step=0.2, evaluate=0.5, sample=0.5, save=1.0)
+    machine = Machine(step=1.0, evaluate=0.5, sample=0.5, save=1.0)
     run("10m", machine)
     assert 17 <= len(machine.of(Evaluated)) <= 22
     assert 8 <= len(machine.of(Sampled)) <= 10
@@ -139,10 +139,10 @@ def test_measuring_samples_and_checkpoints_come_by_the_clock(run):
 
 
 def test_stopped_and_resumed_it_keeps_the_time_that_is_left(run):
-    first = Machine(step=0.5)
+    first = Machine(step=1.5)
     report = run("3m", first, stop=lambda: first.now > 80)
     assert report.reason == "stopped"
-    second = Machine(step=0.5)
+    second = Machine(step=1.5)
     report = run("", second, resume=True)
     assert report.reason == "done"
     assert 0.9 * 180 <= first.now + second.now <= 1.1 * 180

@@ -145,7 +145,7 @@ def test_typing_shows_the_last_text_and_never_an_older_one(show, settle, builtin
     assert page.locator("#text-field").count() == 0
 
 
-def test_an_older_answer_that_comes_late_is_dropped(show):
+def test_an_older_answer_that_comes_late_is_dropped(show, settle):
     """The first question's answer is held back until the second has been answered."""
     page = show(at("predict", SHORT))
     held = []
@@ -158,15 +158,16 @@ def test_an_older_answer_that_comes_late_is_dropped(show):
 
     page.route("**/api/traces", hold)
     page.keyboard.press("e")
-    page.locator("#text-field").fill("slow")
-    page.wait_for_timeout(400)
-    assert held
+    with page.expect_request(lambda asked: '"text":"slow"' in (asked.post_data or "")):
+        page.locator("#text-field").fill("slow")
     page.locator("#text-field").fill("quick")
-    page.wait_for_timeout(400)
+    chips = "[...document.querySelectorAll('.textbox .chips button')].map((one) => one.innerText).join('')"
+    page.wait_for_function(f"() => {chips} === 'quick'")
+    assert held
     for route in held:
         with suppress(Exception):  # aborted by the page already: as good
             route.continue_()
-    page.wait_for_timeout(300)
+    settle(page)
     assert "".join(page.locator(".textbox .chips button").all_inner_texts()) == "quick"
 
 

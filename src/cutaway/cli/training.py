@@ -52,7 +52,7 @@ class Screen:
     """
 
     def __init__(self, output: Path):
-        self.output, self.task = output, ""
+        self.output, self.task, self.prompt = output, "", ""
         self.stack = ExitStack()
         self.bars: Callable[[str, int, int], None] | None = None
         self.live: Bars | None = None
@@ -77,6 +77,7 @@ class Screen:
             case Evaluated():
                 screen.err.print(measured(event, self.last), soft_wrap=True)
             case Sampled():
+                self.prompt = event.prompt if event.reference is None else ""
                 screen.aside(sample(event))
             case Finished():
                 self.end(event.report)
@@ -112,7 +113,9 @@ class Screen:
         screen.aside(result(report))
         beside = ("metrics.jsonl", "samples.jsonl", "loss.svg", "recipe.toml", "report.json")
         screen.aside(f"Beside the model: {', '.join(name for name in beside if (report.folder / name).exists())}")
-        screen.aside(f"Try it: cutaway {VERBS.get(self.task, 'classify')} --model {shlex.quote(str(report.folder))}")
+        begin = f" {shlex.quote(self.prompt)}" if self.prompt else ""
+        model = shlex.quote(str(report.folder))
+        screen.aside(f"Try it: cutaway {VERBS.get(self.task, 'classify')} --model {model}{begin}")
 
 
 def plan(event: Prepared) -> Iterator[str]:

@@ -137,7 +137,7 @@ class Train:
     sample_every: int = 0
     """Write a sample every so many steps. Left out: ten times in all; 0: never."""
     prompt: str = ""
-    """What a language model's samples begin with."""
+    """What a language model's samples begin with. Left out: nothing, or the first words of a text of few documents."""
     keep: str = "last"
     """Which weights are the result: the last, or the best on held-out data."""
     tensorboard: bool = False
