@@ -46,7 +46,7 @@ def test_the_tree_is_the_search(client, trace, tiny_lm):
 @pytest.mark.parametrize(
     ("view", "wrong"),
     [
-        ("writing", {"max_tokens": 0}), ("writing", {"max_tokens": 101}), ("writing", {"temperature": 0}),
+        ("writing", {"max_tokens": 0}), ("writing", {"max_tokens": 101}), ("writing", {"temperature": -1}),
         ("writing", {"seed": -1}), ("writing", {"top_p": 2}), ("beams", {"beams": 9}), ("beams", {"max_tokens": 41}),
     ],
 )  # fmt: skip

@@ -13,6 +13,7 @@ def predict(
     file: options.File = None,
     special: options.Special = False,
     model: options.Model = "builtin",
+    tokenizer: options.TokenizerName = None,
     device: options.Device = None,
     dtype: options.Dtype = None,
     as_json: options.AsJson = False,
@@ -24,7 +25,7 @@ def predict(
     Example: cutaway predict "A robot must obey the orders given it"
     """
     given = options.read_text(text, file)
-    lm = options.load(model, device, dtype)
+    lm = options.load(model, device, dtype, tokenizer=tokenizer)
     ids = lm.tokenizer.encode(given, special=special)
     found = lm.predict(ids, k=k)
     rest = max(0.0, 1 - sum(one.probability for one in found))

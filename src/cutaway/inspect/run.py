@@ -57,7 +57,7 @@ class Run:
 
     @property
     def text(self) -> str:
-        return self.lm.tokenizer.decode(self.ids)
+        return b"".join(one.bytes for one in self.tokens).decode(errors="replace")
 
     @property
     def nbytes(self) -> int:
