@@ -90,6 +90,19 @@ def test_the_list_follows_temperature_and_top_k(explorer):
     assert explorer.now.top_k is None and len(explorer.candidates()) == 10
 
 
+def test_a_temperature_of_0_leaves_the_likeliest(explorer, tiny_lm):
+    explorer.take("Once upon")
+    likeliest = explorer.candidates()[0].id
+    explorer.take(":t 0")
+    assert [(one.id, one.probability) for one in explorer.candidates()] == [(likeliest, 1.0)]
+    explorer.take(":s")
+    assert explorer.now.ids[-1] == likeliest
+    explorer.take(":g 5")
+    assert list(explorer.now.ids) == [
+        *tiny_lm.ids("Once upon"), *tiny_lm.generate("Once upon", max_tokens=6, temperature=0).ids
+    ]  # fmt: skip
+
+
 def test_sampling_draws_from_what_is_shown_and_follows_the_seed(tiny_lm):
     def drawn(seed: int) -> list[int]:
         explorer = Explorer(tiny_lm, seed, State((5, 6), 1.0, 4))

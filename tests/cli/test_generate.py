@@ -57,6 +57,9 @@ def test_greedy_is_top_k_1(generate, tiny_lm):
     wanted = tiny_lm.generate("Once upon", max_tokens=6, top_k=1).ids
     assert generate("Once upon", "-n", 6, "--greedy", "--json").json["ids"] == wanted
     assert generate("Once upon", "-n", 6, "--top-k", 1, "--json").json["ids"] == wanted
+    assert generate("Once upon", "-n", 6, "--temperature", 0, "--json").json["ids"] == wanted
+    ran = generate("Once upon", "-n", 6, "-t", "0")
+    assert ran.out == "Once upon" + tiny_lm.tokenizer.decode(wanted) + "\n" and "seed" not in ran.err
 
 
 def test_top_k_0_is_the_whole_vocabulary(generate):
