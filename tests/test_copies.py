@@ -8,8 +8,10 @@ import torch
 
 import cutaway
 from cutaway.config import ACTIVATIONS, Config
+from cutaway.engine import library
 from cutaway.model import GPT
 
+HOW = [{"engine": "torch"}, {}, {"weights": "int8"}, {"weights": "int4"}][: 2 if library.load() is None else 4]
 WAYS = {"deepcopy": copy.deepcopy, "pickle": lambda lm: pickle.loads(pickle.dumps(lm))}
 
 
@@ -21,7 +23,7 @@ def folder(tiny_lm, tmp_path_factory):
 
 
 @pytest.mark.parametrize("again", WAYS.values(), ids=WAYS)
-@pytest.mark.parametrize("how", [{"engine": "torch"}, {}, {"weights": "int8"}, {"weights": "int4"}], ids=str)
+@pytest.mark.parametrize("how", HOW, ids=str)
 @pytest.mark.parametrize("used", [False, True], ids=["fresh", "used"])
 def test_a_copy_writes_what_the_model_writes(folder, again, how, used):
     lm = cutaway.load(folder, **how)

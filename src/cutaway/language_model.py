@@ -195,6 +195,12 @@ class LanguageModel:
             for token, chance in zip(best.tolist(), chances[best].tolist(), strict=True)
         ]
 
+    def shown(self, ids: Sequence[int]) -> str:
+        """The text of these tokens, to be looked at: without a tokenizer their ids in brackets."""
+        if isinstance(self.tokenizer, NoTokenizer):
+            return "".join(self.tokenizer.token_bytes(token).decode() for token in ids)
+        return self.tokenizer.decode(ids)
+
     def text_of(self, token: int) -> str:
         """The text of one token; empty without a tokenizer."""
         return "" if isinstance(self.tokenizer, NoTokenizer) else self.tokenizer.decode([token])

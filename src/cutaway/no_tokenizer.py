@@ -59,6 +59,10 @@ class NoTokenizer(Tokenizer):
         return self._missing()
 
     @property
+    def words(self) -> dict[str, int]:
+        return {}
+
+    @property
     def merges(self) -> list[tuple[str, str]]:
         return self._missing()
 

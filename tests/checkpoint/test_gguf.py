@@ -156,8 +156,8 @@ def test_llama_cpp_writes_the_tokens_we_write(kind: str, changes: dict, tmp_path
 
 BEGINNINGS = [
     "Once upon a time", "The little fox", "One day, a girl named", "Tom and his mom went to the", "The sun was",
-    "There was a big tree in the", "A dragon lived in a", "Ben was sad because", "In the garden, a small", '"Look!" said',
-    "Lily loved to", "The old man had a",
+    "There was a big tree in the", "A dragon lived in a", "Ben was sad because", "In the garden, a small",
+    '"Look!" said', "Lily loved to", "The old man had a",
 ]  # fmt: skip
 
 

@@ -152,7 +152,7 @@ class Explorer:
 
     @property
     def text(self) -> str:
-        return b"".join(self.tokens).decode(errors="replace")
+        return self.lm.shown(self.now.ids)
 
     @property
     def tokens(self) -> list[bytes]:

@@ -57,7 +57,7 @@ class Run:
 
     @property
     def text(self) -> str:
-        return b"".join(one.bytes for one in self.tokens).decode(errors="replace")
+        return self.lm.shown(self.ids)
 
     @property
     def nbytes(self) -> int:
