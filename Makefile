@@ -2,7 +2,8 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-# torch by itself first: asked for by another package, pip may take a build with gigabytes of GPU libraries.
+# The torch that the tests are run with; pyproject.toml asks for a range.
+# By itself first: asked for by another package, pip may take a build with gigabytes of GPU libraries.
 TORCH := torch==2.13.0
 
 .PHONY: help explore test test-slow lint setup complete bench transfer web clean

@@ -121,7 +121,7 @@ def test_a_text_too_long_is_refused_with_its_numbers(client):
         ("/api/traces/{key}/attention/weights?layer=0&head=4", 422, "mistake"),
         ("/api/traces/{key}/attention/nothing?layer=0&head=0", 422, "mistake"),
         ("/api/traces/{key}/predict?position=99", 422, "mistake"),
-        ("/api/traces/{key}/predict?temperature=0", 422, "mistake"),
+        ("/api/traces/{key}/predict?temperature=-1", 422, "mistake"),
         ("/api/traces/{key}/predict?top_p=7", 422, "mistake"),
         ("/api/traces/{key}/lens?watch=4000", 422, "mistake"),
         ("/api/traces/{key}/lens?count=999", 422, "mistake"),

@@ -80,6 +80,10 @@ class Engine:
         if getattr(self, "handle", None):
             self.library.cutaway_close(self.handle)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy opens the same weights anew: what the kernels hold cannot be copied."""
+        return Engine, (self.packed, self.threads, self.kernels), {"look_up": self.look_up, "draft": self.draft}
+
     @property
     def config(self) -> Config:
         return self.packed.config
