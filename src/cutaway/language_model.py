@@ -290,21 +290,22 @@ class LanguageModel:
         return under_changes(self, changes, ids, how)
 
     def trace(
-        self, text: Prompt, keep: str | Iterable[str] = "*", replace: Mapping[str, Replacement] | None = None
+        self,
+        text: Prompt,
+        keep: str | Iterable[str] = "*",
+        replace: Mapping[str, Replacement] | None = None,
+        gradient: bool = False,
     ) -> Trace:
         """Run the text through the model and keep what it makes on its way, by name; see `Trace` for the patterns.
 
-        The values have no batch dimension: `trace["blocks.0.attention.weights"]` is [head, query, key].
+        The values have no batch dimension: `trace["blocks.0.attention.weights"]` is [head, query, key]. The model runs
+        as far as the last of them. They carry no gradient, unless one is asked for.
         """
-        import torch
+        from cutaway.trace import TextTrace
 
-        from cutaway.trace import Trace
-
-        trace = Trace(keep, replace)
-        trace.check(self.config)
-        with torch.inference_mode():
-            self.model(self.batch_of_one(text), trace=trace)
-            return trace.row(0)
+        trace, ids = TextTrace(self.config, keep, replace, gradient), self.batch_of_one(text)
+        trace.follow(lambda: self.model(ids, trace=trace))
+        return trace
 
     def traces(self, texts: Sequence[Prompt], keep: str | Iterable[str] = "*") -> list[Trace]:
         """A trace of each of several texts, which are read together; no padding is left in them."""

@@ -174,7 +174,7 @@ class GPT(nn.Module):
         positions, mask = self.places(ids, past, padding)
 
         tokens = watch("token_embedding", self.token_embedding(ids))  # [batch, query, width]
-        places = watch("position_embedding", self.position_embedding(positions))  # [batch or 1, query, width]
+        places = watch("position_embedding", self.position_embedding(positions).expand_as(tokens))
         residual = watch("residual.0", self.dropout(tokens + places))  # [batch, query, width]
 
         for layer, block in enumerate(self.blocks):

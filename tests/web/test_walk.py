@@ -101,7 +101,7 @@ def test_arrows_walk_through_every_step_and_the_address_follows(show, builtin):
     for _ in range(len(STEPS) - 1 + inside * (layers - 1)):
         page.keyboard.press("ArrowRight")
     page.wait_for_function(HAS, arg=[f"step={len(STEPS) - 1}", f"layer={layers - 1}"])
-    assert page.get_by_role("button", name="Step on").is_disabled()
+    assert page.get_by_role("button", name="Step forward").is_disabled()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")

@@ -114,7 +114,7 @@ def choices(lm: LanguageModel, prompt: Prompt, max_tokens: int = 20, k: int = 10
     return choices_and_cache(lm, prompt, max_tokens, k, **settings)[0]
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def choices_and_cache(
     lm: LanguageModel, prompt: Prompt, max_tokens: int = 20, k: int = 10, known: Run | None = None, **settings: Any
 ) -> tuple[Choices, CacheSteps]:

@@ -116,7 +116,13 @@ def generation(
     if settings.get("overflow", "stop") != "stop":
         raise CutawayError("A generation that is kept cannot slide: the tokens before would have other positions.")
     result, steps = watch(lm, prompt, max_tokens, patterns, changes, settings)
-    return Generation(result, tuple(step.trace.row(0) for step in steps))
+    return Generation(result, tuple(plain(step.trace.row(0)) for step in steps))
+
+
+def plain(trace: Trace) -> Trace:
+    """The trace with tensors of its own: those made while a text is written can take no part in a gradient."""
+    trace.kept = {name: value.clone() for name, value in trace.kept.items()}
+    return trace
 
 
 def watch(
