@@ -73,7 +73,7 @@ def save_task(task: Task, folder: str | Path) -> None:
 
 
 def load_task(folder: str | Path) -> Task:
-    """The task of the model in a folder; a folder without `task.json` holds a language model.
+    """The task of the model in a folder; one without `task.json` holds a language model, or a classifier of others.
 
     A file of packed weights says its task, too.
     """
@@ -83,7 +83,9 @@ def load_task(folder: str | Path) -> Task:
 
         path, settings = Path(folder), read_task(Path(folder))
     elif not path.exists():
-        return Language()
+        from cutaway.tasks.foreign import foreign_classification
+
+        return foreign_classification(Path(folder)) or Language()
     else:
         try:
             settings = json.loads(path.read_text(encoding="utf-8"))

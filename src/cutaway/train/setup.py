@@ -233,7 +233,9 @@ def base_model(folder: Path, task: Task, tokenizer: Tokenizer, dropout: float) -
     if (folder / CONFIG).is_file() and SCORE in huggingface.read_tensors(huggingface.find(folder)):
         classifier = read_classifier(folder)
         body = with_vocabulary(classifier.gpt, len(tokenizer), dropout)
-        same = classifier.score.out_features == task.outputs and load_task(folder).settings() == task.settings()
+        own = load_task(folder)
+        own = own if task.limit is None else own.within(task.limit)
+        same = classifier.score.out_features == task.outputs and own.settings() == task.settings()
         if not same:
             return body
         classifier.gpt = body
