@@ -217,3 +217,17 @@ def test_a_terminal_has_a_line_that_lives(train, data, tmp_path, monkeypatch):
 )
 def test_lengths_of_time_are_said_shortly(seconds, said):
     assert training.duration(seconds) == said
+
+
+def test_a_training_is_made_longer_and_ended_early_from_the_command_line(train, data, tmp_path):
+    model = tmp_path / "m"
+    assert train(data / "my.txt", "-o", model, *SHAPE, "--steps", 4).code == 0
+    ran = train("--resume", "-o", model, "--steps", 6)
+    assert ran.code == 0 and "Chosen: train.steps = 6 (4 before; the learning rate was " in ran.err
+    assert [line["step"] for line in read_lines(model / "metrics.jsonl")] == [1, 2, 3, 4, 5, 6]
+    refused = train("--resume", "-o", model, "--steps", 5)
+    assert refused.code == 2 and "come to step 6, and train.steps = 5 is not beyond it" in refused.err
+    wild = ("--steps", 40, "--learning-rate", 0.5, "--patience", 1, "--set", "train.evaluate_every=2")
+    ran = train(data / "my.txt", "-o", tmp_path / "wild", *SHAPE, *wild)
+    assert ran.code == 0 and "Ended early, after step " in ran.err
+    assert json.loads((tmp_path / "wild" / "report.json").read_text())["reason"] == "patience"

@@ -109,6 +109,10 @@ class Screen:
             screen.aside(go_on(self.output))
             return
         screen.show(Text(str(report.folder)))
+        if report.reason == "patience":
+            screen.aside(
+                f"Ended early, after step {report.step:,} of {report.steps:,}: the held-out loss was no longer falling."
+            )
         screen.aside(result(report))
         beside = ("metrics.jsonl", "samples.jsonl", "loss.svg", "recipe.toml", "report.json")
         screen.aside(f"Beside the model: {', '.join(name for name in beside if (report.folder / name).exists())}")
@@ -166,7 +170,7 @@ def sample(event: Sampled) -> str:
 
 
 def result(report: Report) -> str:
-    parts = [f"{report.steps:,} steps in {duration(report.time)}"]
+    parts = [f"{report.step:,} steps in {duration(report.time)}"]
     parts += [] if report.loss is None else [f"loss {report.loss:.3f}"]
     parts += held_out(report.held_loss, report.bits_per_byte, report.accuracy)
     parts += [] if report.kept_step == report.step else [f"the best weights, of step {report.kept_step:,}"]

@@ -55,6 +55,7 @@ def train(
             ready = begin(recipe, output, resume, team, tell)
         else:
             ready = setup.resume(resuming.merged(begun, recipe), resuming.written_tokenizer(output), tell)
+            ready = replace(ready, choices=resuming.other_steps(begun, ready.recipe))
         with memory.kept() if team.device.type == "cpu" else nullcontext():
             return Run(ready, output, team, tell).go(begun, stop or (lambda: False))
 
@@ -95,28 +96,32 @@ class Run:
         self.loss: float | None = None
         self.best: dict[str, Any] | None = None
         self.measured: Evaluated | None = None
-        if self.how.keep == "best" and not (self.can_measure and self.how.evaluate_every):
+        if self.keeps_best and not (self.can_measure and self.how.evaluate_every):
+            key, instead = ("patience", "leave it out") if self.how.patience else ("keep = 'best'", "keep the last")
             raise CutawayError(
-                "train.keep = 'best' needs held-out data to be measured now and then: "
-                "set data.held_out and train.evaluate_every, or keep the last."
+                f"train.{key} needs held-out data to be measured now and then: "
+                f"set data.held_out and train.evaluate_every, or {instead}."
             )
 
     def go(self, begun: Path | None, stop: Callable[[], bool]) -> Report:
         """Take every step that is left, then write the model."""
         if begun is not None:
             self.restore(begun)
+            if self.team.first:
+                resuming.write_anew(self.ready.recipe, begun, self.output)
         if self.team.first:
             state.require_room(self.output, 3 * state.size(self.tensors()))
         self.tell(self.prepared())
         asked = False
         with interruptible(stop) as interrupted, self.records() as (metrics, samples):
-            while self.step < self.how.steps and not asked:
+            while self.step < self.how.steps and not asked and not self.waited_enough:
                 happened, asked = self.take_step(interrupted)
                 held = self.measure() if due(self.step, self.how.evaluate_every) else None
                 self.record(metrics, happened, held)
                 if due(self.step, self.how.sample_every):
                     self.sample(samples)
-                if due(self.step, self.how.checkpoint_every) or asked or self.step == self.how.steps:
+                last = asked or self.waited_enough or self.step == self.how.steps
+                if due(self.step, self.how.checkpoint_every) or last:
                     self.save()
         return self.finish()
 
@@ -159,6 +164,15 @@ class Run:
     def rows(self) -> int:
         """How many rows go through the model at once."""
         return self.how.at_once * self.data.train.rows
+
+    @property
+    def keeps_best(self) -> bool:
+        return self.how.keep == "best" or self.how.patience > 0
+
+    @property
+    def waited_enough(self) -> bool:
+        """Whether the held-out loss has not fallen for as many measurements as the recipe has patience for."""
+        return bool(self.how.patience and self.best and self.best.get("since", 0) >= self.how.patience)
 
     @property
     def can_measure(self) -> bool:
@@ -210,11 +224,13 @@ class Run:
         if held:
             self.measured = held
             self.tell(held)
-            if self.how.keep == "best" and (self.best is None or held.held_loss < self.best["held_loss"]):
-                self.best = {"step": self.step, "held_loss": held.held_loss}
+            if self.keeps_best and (self.best is None or held.held_loss < self.best["held_loss"]):
+                self.best = {"step": self.step, "held_loss": held.held_loss, "since": 0}
                 state.write(
                     self.output / "training" / "best", self.state(), state.weights(self.learner.model), self.team
                 )
+            elif self.keeps_best and self.best is not None:
+                self.best = self.best | {"since": self.best.get("since", 0) + 1}
 
     def sample(self, files: list[Lines]) -> None:
         """Have the model write something. Where its weights are divided between processes, it cannot."""
@@ -281,7 +297,7 @@ class Run:
         """Measure the weights that are kept, and write the model's folder."""
         kept = self.step
         best = self.output / "training" / "best"
-        if self.best is not None and best.is_dir():
+        if self.keeps_best and self.best is not None and best.is_dir():
             state.load(best, state.weights(self.learner.model))
             kept = state.read(best).step
         held = self.measured
@@ -292,7 +308,7 @@ class Run:
                 self.tell(held)
         report = Report(
             folder=self.output,
-            reason="done" if self.step >= self.how.steps else "stopped",
+            reason="done" if self.step >= self.how.steps else "patience" if self.waited_enough else "stopped",
             step=self.step,
             steps=self.how.steps,
             loss=self.loss,

@@ -40,7 +40,7 @@ def write_result(ready: Setup, model: GPT | Classifier, report: Report, team: Te
             write_text(folder / "report.json", json.dumps(asdict(report), indent=1, default=str) + "\n")
         except OSError as error:
             raise state.cannot_write(folder / "loss.svg", error) from error
-        if report.reason == "done":
+        if report.reason != "stopped":
             for old in state.checkpoints(folder / "training")[:-1]:
                 state.remove(old)
     team.wait()
