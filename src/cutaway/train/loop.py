@@ -6,7 +6,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from itertools import islice
@@ -18,7 +18,8 @@ import torch
 from torch import Tensor
 
 from cutaway.errors import CutawayError
-from cutaway.train import distributed, memory, resuming, setup, state
+from cutaway.tasks import Record
+from cutaway.train import distributed, kept, memory, resuming, setup, state
 from cutaway.train.batches import Batch, Batches, once
 from cutaway.train.distributed import Team
 from cutaway.train.events import Evaluated, Event, Finished, Prepared, Report, Saved, Step
@@ -40,20 +41,24 @@ def train(
     on_event: Listener | None = None,
     stop: Callable[[], bool] | None = None,
     device: torch.device | None = None,
+    records: Iterable[Record] | None = None,
 ) -> Report:
     """Train a model as the recipe says and write it to `output`, a folder that every verb and `transformers` take.
 
     With `resume` a training that was stopped or killed goes on from its last checkpoint (one that had none yet begins);
     the recipe may then be left out. `on_event` is told what happens (see events.py). When `stop` says so, or at Ctrl-C
-    or SIGTERM, the training is saved after the step it is at, and ends.
+    or SIGTERM, the training is saved after the step it is at, and ends. `records` in memory take the place of the
+    recipe's files; they are kept in the folder.
     """
     output = Path(output)
     with distributed.team(device) as team:
         tell = on_event if on_event and team.first else ignore
         begun = resuming.find(output, resume or team.restarted)
         if begun is None:
-            ready = begin(recipe, output, resume, team, tell)
+            ready = begin(recipe, output, resume, team, tell, records)
         else:
+            if records is not None and team.first:
+                kept.require_same(records, output)
             ready = setup.resume(resuming.merged(begun, recipe), resuming.written_tokenizer(output), tell)
             ready = replace(ready, choices=resuming.other_steps(begun, ready.recipe))
         with memory.kept() if team.device.type == "cpu" else nullcontext():
@@ -64,7 +69,14 @@ def ignore(event: Event) -> None:
     """For whom nobody listens."""
 
 
-def begin(recipe: Recipe | None, output: Path, resume: bool, team: Team, tell: Listener) -> Setup:
+def begin(
+    recipe: Recipe | None,
+    output: Path,
+    resume: bool,
+    team: Team,
+    tell: Listener,
+    records: Iterable[Record] | None = None,
+) -> Setup:
     """Set up a new training: the first process does and writes it down, the others read it."""
     ready = None
     if team.first:
@@ -73,6 +85,8 @@ def begin(recipe: Recipe | None, output: Path, resume: bool, team: Team, tell: L
         if recipe is None:
             raise CutawayError(f"There is nothing to resume in {output}: name the data or a recipe to begin.")
         resuming.claim(output)
+        if records is not None:
+            recipe = recipe.but({"data": {"paths": [str(kept.keep(records, output).absolute())]}})
         ready = setup.set_up(recipe, team, tell)
         resuming.write_down(ready, output)
     team.wait()

@@ -11,7 +11,7 @@ from typing import Any
 
 from cutaway.errors import CutawayError
 from cutaway.tokenizer import Tokenizer
-from cutaway.train import state
+from cutaway.train import kept, state
 from cutaway.train.events import Choice
 from cutaway.train.optimizer import learning_rate
 from cutaway.train.recipe import Recipe
@@ -93,6 +93,8 @@ def merged(begun: Path, given: Recipe | None) -> Recipe:
     """The recipe a training goes on by: its own, with what may be said anew; refused if something else has changed."""
     was = state.read(begun)
     recipe = Recipe.from_dict(was.recipe)
+    if (begun.parent / kept.FILE).is_file():  # which moves with the folder
+        recipe = recipe.but({"data": {"paths": [str((begun.parent / kept.FILE).absolute())]}})
     if given is None:
         return recipe
     differ = []
@@ -140,6 +142,8 @@ def other_steps(begun: Path, recipe: Recipe) -> tuple[Choice, ...]:
     before = Recipe.from_dict(was.recipe).train
     if before.steps == recipe.train.steps:
         return ()
+    if not before.steps:
+        return (Choice("train.steps", recipe.train.steps, "by the clock before"),)
     rates = learning_rate(was.step, before), learning_rate(was.step + 1, recipe.train)
     why = f"{before.steps:,} before; the learning rate was {rates[0]:.2e} and goes on from {rates[1]:.2e}"
     return (Choice("train.steps", recipe.train.steps, why),)
