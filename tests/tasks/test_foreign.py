@@ -139,3 +139,15 @@ def test_training_goes_on_from_it_with_its_head_in_its_form(tmp_path):
     torch.testing.assert_close(
         theirs(tmp_path / "ours", TEXTS, pad=True), theirs(folder, TEXTS, pad=True), rtol=1e-3, atol=1e-4
     )
+
+
+def test_the_explorer_lists_it_among_the_models_for_tasks_and_no_language_model(tmp_path, monkeypatch):
+    from types import SimpleNamespace
+
+    from cutaway.serve.views import tasks
+
+    monkeypatch.setattr(tasks.hub, "local", list)
+    builtin = Path(cutaway.__file__).parent / "data" / "builtin"
+    folders = [str(write(tmp_path)), str(builtin)]
+    listed = tasks.listing(SimpleNamespace(models=SimpleNamespace(folders=folders)))
+    assert [one["task"] for one in listed if one["name"] in folders] == ["classification"]

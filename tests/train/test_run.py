@@ -117,3 +117,55 @@ def test_the_loop_takes_records_with_a_recipe(texts, tmp_path, settings):
     del settings["data"]["paths"]
     train(Recipe.from_dict(settings), tmp_path / "model", records=[{"text": one} for one in texts])
     assert cutaway.load(tmp_path / "model").config.width == 16
+
+
+def talk(number):
+    asked = [{"role": "user", "content": f"fox {number}"}, {"role": "assistant", "content": f"owl {number}"}]
+    return {"messages": [*asked, {"role": "user", "content": "and then"}, {"role": "assistant", "content": "moon"}]}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_of_conversations_only_what_the_assistant_says_is_a_target(tmp_path, workers):
+    from cutaway.tasks import Chat
+    from cutaway.tokenizer import Tokenizer
+    from cutaway.train.batches import IGNORED, Batches, once
+    from cutaway.train.shards import prepare
+
+    (tmp_path / "talks.jsonl").write_text("".join(json.dumps(talk(number)) + "\n" for number in range(30)))
+    tokenizer = Tokenizer.load("gpt2").with_specials(Chat.specials)
+    data = prepare([tmp_path / "talks.jsonl"], tokenizer, Chat(64), tmp_path / "cache", 5, workers=workers)
+    batches = Batches(data.train, 8, 64)
+    for batch in [next(batches), next(batches), *once(data.held, 2, 64)]:
+        for inputs, targets in zip(batch.inputs, batch.targets, strict=True):
+            said = tokenizer.decode([int(one) for one in targets if one != IGNORED])
+            number = tokenizer.decode([int(one) for one in inputs]).split("fox ")[1].split("<")[0]
+            assert said == f"owl {number}<|endoftext|>moon<|endoftext|>"
+        assert batch.counted == batch.counted_in_all == int((batch.targets != IGNORED).sum())
+    halves = [next(Batches(data.train, 8, 64, rank=rank, world=2)) for rank in (0, 1)]
+    assert sum(half.counted for half in halves) == halves[0].counted_in_all
+
+
+def test_a_model_learns_to_answer_conversations_and_prompts(tmp_path, small):
+    settings = small | {
+        "steps": 60,
+        "batch": 8,
+        "context": 64,
+        "width": 32,
+        "learning_rate": 0.01,
+        "checkpoint_every": 50,
+    }
+    run(tmp_path / "chat", records=[talk(number) for number in range(30)], task="chat", **settings)
+    lm = cutaway.load(tmp_path / "chat")
+    from cutaway.tasks import load_task
+
+    asked = load_task(tmp_path / "chat").prompt({"messages": talk(7)["messages"][:3]}, lm.tokenizer)
+    assert lm.generate(asked, top_k=1).text == "moon"
+    assert "chat_template" in json.loads((tmp_path / "chat" / "tokenizer_config.json").read_text())
+    pairs = [{"prompt": f"fox {number} ->", "completion": " owl"} for number in range(30)]
+    run(tmp_path / "pairs", records=pairs, task="completion", **settings)
+    assert cutaway.load(tmp_path / "pairs").generate("fox 7 ->", top_k=1).text == " owl"
+
+
+def test_records_of_another_task_are_told_which(tmp_path, cache):
+    with pytest.raises(CutawayError, match=r"there is no 'text'.*looks like one for the task chat"):
+        run(tmp_path / "model", records=[talk(1)], cache=cache)

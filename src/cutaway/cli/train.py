@@ -29,7 +29,7 @@ def train(
         option(
             "--task",
             value="TASK",
-            help="language, translation, summary, classification, entailment, similarity or choice. "
+            help="language, completion, chat, translation, summary, classification, entailment, similarity or choice. "
             "[dim]\\[default: language, or that of --from][/]",
         ),
     ] = None,

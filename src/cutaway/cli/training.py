@@ -18,7 +18,10 @@ from rich.text import Text
 from cutaway.cli import progress, screen
 from cutaway.train.events import Evaluated, Event, Finished, Prepared, Progress, Report, Sampled, Step
 
-VERBS = {"language": "generate", "translation": "translate", "summary": "summarize"}
+VERBS = {
+    "language": "generate", "completion": "generate", "translation": "translate", "summary": "summarize",
+    "chat": "generate --special '<|user|>Hello.<|assistant|>'",
+}  # fmt: skip
 """What to do with a model of each task; the others have classes."""
 WORK = {"vocabulary": "learning a vocabulary", "tokens": "cutting the data into tokens"}
 

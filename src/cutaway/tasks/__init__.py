@@ -14,17 +14,20 @@ from typing import Any
 from cutaway.checkpoint.locate import is_packed
 from cutaway.errors import CutawayError, nearest
 from cutaway.tasks.classes import Choice, Classification, ClassTask, Entailment, Labelled, Similarity
+from cutaway.tasks.conversation import Chat, Completion
 from cutaway.tasks.sequences import Language, Summary, Translation
 from cutaway.tasks.task import Example, LeftOut, Record, Task
 
 __all__ = [
-    "TASKS", "Choice", "ClassTask", "Classification", "Entailment", "Example", "Labelled", "Language", "LeftOut",
-    "Record", "Similarity", "Summary", "Task", "Translation", "load_task", "save_task", "task_from",
+    "TASKS", "Chat", "Choice", "ClassTask", "Classification", "Completion", "Entailment", "Example", "Labelled",
+    "Language", "LeftOut", "Record", "Similarity", "Summary", "Task", "Translation", "load_task", "save_task",
+    "task_from",
 ]  # fmt: skip
 
 FILE = "task.json"
 TASKS: dict[str, type[Any]] = {
-    kind.name: kind for kind in (Language, Translation, Summary, Classification, Entailment, Similarity, Choice)
+    kind.name: kind
+    for kind in (Language, Completion, Chat, Translation, Summary, Classification, Entailment, Similarity, Choice)
 }
 """Every kind of task, by its name."""
 

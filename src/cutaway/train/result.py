@@ -12,7 +12,8 @@ from torch import Tensor
 
 from cutaway import checkpoint
 from cutaway.model import GPT
-from cutaway.tasks import ClassTask, save_task
+from cutaway.tasks import Chat, ClassTask, save_task
+from cutaway.tasks.conversation import save_chat_template
 from cutaway.tasks.head import Classifier, write_classifier
 from cutaway.train import lora, state
 from cutaway.train.distributed import Team, whole
@@ -34,6 +35,8 @@ def write_result(ready: Setup, model: GPT | Classifier, report: Report, team: Te
         else:
             checkpoint.write(plain, ready.tokenizer, folder)
             save_task(ready.task, folder)
+            if isinstance(ready.task, Chat):
+                save_chat_template(folder)
         title = f"Loss: {folder.resolve().name}, {report.step:,} steps"
         try:
             write_text(folder / "loss.svg", loss_picture(read_lines(folder / "metrics.jsonl"), title))
