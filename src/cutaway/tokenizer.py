@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cutaway import bpe
 from cutaway.bpe_by_hand import ByHand, TokenTable
+from cutaway.checkpoint.adapter import tokenizer_folder
 from cutaway.checkpoint.locate import is_packed
 from cutaway.errors import CutawayError
 from cutaway.vocabulary import ALPHABET, END, Vocabulary, read, write
@@ -69,7 +70,7 @@ class Tokenizer:
             from cutaway.engine.stored import read_tokenizer
 
             return read_tokenizer(Path(source))
-        return cls(read(Path(source)))
+        return cls(read(tokenizer_folder(Path(source))))
 
     def save(self, folder: str | Path) -> None:
         """Write the files that `load`, and `AutoTokenizer` in `transformers`, read the same tokenizer from."""

@@ -17,10 +17,15 @@ if TYPE_CHECKING:
 
 
 def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> GPT:
-    """The model in a folder, Hugging Face's kind or OpenAI's, ready to run (in float32 unless told otherwise)."""
-    from cutaway.checkpoint import huggingface, openai
+    """The model in a folder, Hugging Face's kind or OpenAI's, ready to run (in float32 unless told otherwise).
+
+    A LoRA adapter's folder gives its base model, with the adapter merged.
+    """
+    from cutaway.checkpoint import adapter, huggingface, openai
 
     folder = Path(folder)
+    if adapter.is_adapter(folder):
+        return adapter.read(folder, device, dtype)
     if is_packed(folder):
         from cutaway.engine import pack, stored
 
@@ -30,9 +35,11 @@ def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dt
 
 def read_config(folder: Path) -> Config:
     """The shape of the model in a folder, without its weights."""
-    from cutaway.checkpoint import shape
+    from cutaway.checkpoint import adapter, shape
 
     folder = Path(folder)
+    if adapter.is_adapter(folder):
+        return adapter.read_config(folder)
     if is_packed(folder):
         from cutaway.engine import stored
 

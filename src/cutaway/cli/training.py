@@ -117,7 +117,7 @@ class Screen:
                 f"Ended early, after step {report.step:,} of {report.steps:,}: the held-out loss was no longer falling."
             )
         screen.aside(result(report))
-        beside = ("metrics.jsonl", "samples.jsonl", "loss.svg", "recipe.toml", "report.json")
+        beside = ("metrics.jsonl", "samples.jsonl", "loss.svg", "recipe.toml", "report.json", "adapter")
         screen.aside(f"Beside the model: {', '.join(name for name in beside if (report.folder / name).exists())}")
         screen.aside(f"Try it: cutaway {VERBS.get(self.task, 'classify')} --model {shlex.quote(str(report.folder))}")
 
