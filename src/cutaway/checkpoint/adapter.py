@@ -29,7 +29,7 @@ CONFIG = "adapter_config.json"
 WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 PREFIX = "base_model.model."
 ADDITION = re.compile(r"(?P<module>.+)\.lora_(?P<side>[AB])(\.default)?\.weight")
-TOKENIZERS = ("tokenizer.json", "vocab.json")
+TOKENIZERS = ("tokenizer.json", "vocab.json", "vocab.txt")
 EMBEDDING = "transformer.wte.weight"
 UNKNOWN = ("use_dora", "lora_bias", "layer_replication", "trainable_token_indices", "megatron_config")
 """Settings of PEFT's that mean other arithmetic than this; false, or empty, in a plain adapter."""
