@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
 import signal
 import tomllib
 from contextlib import contextmanager
@@ -231,3 +232,17 @@ def test_a_training_is_made_longer_and_ended_early_from_the_command_line(train, 
     ran = train(data / "my.txt", "-o", tmp_path / "wild", *SHAPE, *wild)
     assert ran.code == 0 and "Ended early, after step " in ran.err
     assert json.loads((tmp_path / "wild" / "report.json").read_text())["reason"] == "patience"
+
+
+def test_a_chat_model_is_trained_on_messages_and_the_command_it_suggests_asks_it(train, cutaway, tmp_path):
+    talks = [[{"role": "user", "content": one}, {"role": "assistant", "content": one.upper()}] for one in sentences(30)]
+    data = tmp_path / "talks.jsonl"
+    data.write_text("".join(json.dumps({"messages": talk}) + "\n" for talk in talks))
+    refused = train(data, "-o", tmp_path / "none", *SHAPE, "--steps", 2)
+    assert refused.code == 2 and "It looks like one for the task chat" in refused.err
+    shape = [64 if one == 16 else one for one in SHAPE]
+    ran = train(data, "--task", "chat", "-o", tmp_path / "chat", *shape, "--steps", 2)
+    assert ran.code == 0
+    [suggested] = [line for line in ran.err.splitlines() if line.startswith("Try it: cutaway ")]
+    asked = cutaway(*shlex.split(suggested.removeprefix("Try it: cutaway ")), "-n", 3, "--json")
+    assert asked.code == 0 and asked.json["prompt"] == "<|user|>Hello.<|assistant|>"

@@ -203,6 +203,9 @@ def test_cutaway_is_a_models_name_in_lm_evals_own_command_line(harness, tiny_lm,
     [written] = (tmp_path / "out").rglob("results_*.json")
     found = json.loads(written.read_text())
     assert found["config"]["model"] == "cutaway"
+    wrong = [one.replace("engine=torch", "engin=torch") for one in command]
+    ran = subprocess.run(wrong, capture_output=True, text=True, env=os.environ | {"HF_HUB_OFFLINE": "1"})
+    assert ran.returncode == 2 and "Did you mean 'engine'?" in ran.stderr and "Traceback" not in ran.stderr
     assert found["results"]["cutaway_tiny"]["acc,none"] == expected_accuracy(tiny_lm, plain)
 
 

@@ -153,11 +153,17 @@ def test_a_model_learns_to_answer_conversations_and_prompts(tmp_path, small):
         "width": 32,
         "learning_rate": 0.01,
         "checkpoint_every": 50,
+        "sample_every": 30,
     }
     run(tmp_path / "chat", records=[talk(number) for number in range(30)], task="chat", **settings)
     lm = cutaway.load(tmp_path / "chat")
     from cutaway.tasks import load_task
 
+    samples = [json.loads(line) for line in (tmp_path / "chat" / "samples.jsonl").read_text().splitlines()]
+    assert len(samples) == 2
+    for one in samples:  # what is shown is the first question of a conversation, and its answer
+        number = one["prompt"].removeprefix("<|user|>fox ").removesuffix("<|assistant|>")
+        assert one["reference"] == f"owl {number}"
     asked = load_task(tmp_path / "chat").prompt({"messages": talk(7)["messages"][:3]}, lm.tokenizer)
     assert lm.generate(asked, top_k=1).text == "moon"
     assert "chat_template" in json.loads((tmp_path / "chat" / "tokenizer_config.json").read_text())

@@ -8,10 +8,12 @@ can add to before it starts. In Python, importing this module adds the name.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import torch
 
+from cutaway.cli import refuse
 from cutaway.errors import CutawayError, nearest
 from cutaway.evaluate.harness import adapter
 from cutaway.evaluate.scores import library
@@ -50,11 +52,17 @@ def register() -> None:
         registry.model_registry.register(NAME, target=Cutaway)
 
 
-def main() -> None:
-    """lm-eval's command line."""
-    library("lm_eval.__main__", "lm-eval").cli_evaluate()
+def main() -> int:
+    """lm-eval's command line; a person's mistake is one line, as everywhere in Cutaway."""
+    try:
+        register()
+        library("lm_eval.__main__", "lm-eval").cli_evaluate()
+    except CutawayError as error:
+        return refuse(str(error), as_json=False)
+    return 0
 
 
-register()
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
+else:
+    register()
