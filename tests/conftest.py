@@ -15,6 +15,7 @@ os.environ["CUTAWAY_OFFLINE"] = "1"
 import pytest
 import torch
 
+from cutaway import processor
 from cutaway.config import Config
 from cutaway.model import GPT
 
@@ -38,6 +39,15 @@ def tiny() -> GPT:
     """Three blocks of four heads, a vocabulary of 320 and a context of 48; shared, not to be changed."""
     torch.manual_seed(0)
     return wild(GPT(Config(vocabulary=320, context=48, width=48, layers=3, heads=4)))
+
+
+@pytest.fixture(params=processor.KINDS)
+def sees(request, monkeypatch) -> str:
+    """Each kind of processor in turn, as the code sees it; where .ci/run has said one, that one only."""
+    if os.environ.get("CUTAWAY_PROCESSOR", request.param) != request.param:
+        pytest.skip("not the processor that CUTAWAY_PROCESSOR says")
+    monkeypatch.setenv("CUTAWAY_PROCESSOR", request.param)
+    return str(request.param)
 
 
 @pytest.fixture(scope="session")

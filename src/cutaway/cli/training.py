@@ -76,7 +76,7 @@ class Screen:
             case Step():
                 self.last = event
                 if self.live is not None:
-                    self.live.update(self.live.task_ids[0], completed=event.step, said=told(event))
+                    self.live.update(self.live.task_ids[0], total=event.steps, completed=event.step, said=told(event))
             case Evaluated():
                 screen.err.print(measured(event, self.last), soft_wrap=True)
             case Sampled():
@@ -135,7 +135,11 @@ def plan(event: Prepared) -> Iterator[str]:
         yield f"Chosen: {chosen} ({why})"
     processes = "" if event.processes == 1 else f", {event.processes} processes"
     where = f"Goes on after step {event.step:,}" if event.step else "Begins"
-    yield f"{where}: {event.recipe.train.steps:,} steps on {event.device}{processes}"
+    how = event.recipe.train
+    long = f"for {how.time}, or {how.steps:,} steps" if how.time else f"{how.steps:,} steps"
+    yield f"{where}: {long} on {event.device}{processes}"
+    if how.time:
+        yield "How far it comes in this time depends on the machine; with --steps alone, nothing does."
 
 
 def number(value: object) -> str:
