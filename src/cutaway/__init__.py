@@ -31,6 +31,8 @@ __all__ = ["GPT", "SIZES", "Config", "CutawayError", "LanguageModel", "Result", 
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used: `import cutaway` and `cutaway --help` do not wait for torch."""
+    if name == "train":
+        return importlib.import_module("cutaway.train")
     if name in _HOME:
         return getattr(importlib.import_module(f"cutaway.{_HOME[name]}"), name)
     raise AttributeError(f"module 'cutaway' has no attribute {name!r}")

@@ -78,7 +78,10 @@ class Tokenizer:
             from cutaway.checkpoint.nanogpt import read_tokenizer as beside
 
             return beside(Path(source))
-        return cls.from_folder(Path(source))
+        from cutaway.checkpoint.adapter import tokenizer_folder
+
+        folder = tokenizer_folder(Path(source))
+        return cls.from_folder(folder) if folder == Path(source) else cls.load(folder)
 
     @classmethod
     def from_folder(cls, folder: Path) -> Tokenizer:

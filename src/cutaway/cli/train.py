@@ -31,7 +31,7 @@ def train(
         option(
             "--task",
             value="TASK",
-            help="language, translation, summary, classification, entailment, similarity or choice. "
+            help="language, completion, chat, translation, summary, classification, entailment, similarity or choice. "
             "[dim]\\[default: language, or that of --from][/]",
         ),
     ] = None,
@@ -55,13 +55,18 @@ def train(
         option("--time", value="TIME", panel=LEARNING, help="How long all of it takes at most: 90s, 30m, 1h30m."),
     ] = None,
     steps: Annotated[
-        int | None, option("--steps", value="N", panel=LEARNING, help="How often the weights are changed.")
+        int | None,
+        option("--steps", value="N", panel=LEARNING, help="How often the weights are changed; with --resume, in all."),
     ] = None,
     batch: Annotated[
         int | None, option("--batch", value="N", panel=LEARNING, help="How many rows of text or records a step has.")
     ] = None,
     learning_rate: Annotated[
         float | None, option("--learning-rate", value="N", panel=LEARNING, help="The highest learning rate.")
+    ] = None,
+    patience: Annotated[
+        int | None,
+        option("--patience", value="N", panel=LEARNING, help="Stop when N measurements in a row were no better."),
     ] = None,
     checkpoint_every: Annotated[
         int | None, option("--checkpoint-every", value="N", panel=LEARNING, help="Save every N steps.")
@@ -94,7 +99,7 @@ def train(
         "task": {"name": task},
         "train": {
             "time": time, "steps": steps, "batch": batch, "learning_rate": learning_rate,
-            "checkpoint_every": checkpoint_every, "seed": seed,
+            "patience": patience, "checkpoint_every": checkpoint_every, "seed": seed,
         },
     }  # fmt: skip
     recipe = read_recipe(data or [], said, settings or [], resume)

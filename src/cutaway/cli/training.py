@@ -18,7 +18,10 @@ from rich.text import Text
 from cutaway.cli import progress, screen
 from cutaway.train.events import Evaluated, Event, Finished, Prepared, Progress, Report, Sampled, Step
 
-VERBS = {"language": "generate", "translation": "translate", "summary": "summarize"}
+VERBS = {
+    "language": "generate", "completion": "generate", "translation": "translate", "summary": "summarize",
+    "chat": "generate --special '<|user|>Hello.<|assistant|>'",
+}  # fmt: skip
 """What to do with a model of each task; the others have classes."""
 WORK = {"vocabulary": "learning a vocabulary", "tokens": "cutting the data into tokens"}
 
@@ -110,8 +113,12 @@ class Screen:
             screen.aside(go_on(self.output))
             return
         screen.show(Text(str(report.folder)))
+        if report.reason == "patience":
+            screen.aside(
+                f"Ended early, after step {report.step:,} of {report.steps:,}: the held-out loss was no longer falling."
+            )
         screen.aside(result(report))
-        beside = ("metrics.jsonl", "samples.jsonl", "loss.svg", "recipe.toml", "report.json")
+        beside = ("metrics.jsonl", "samples.jsonl", "loss.svg", "recipe.toml", "report.json", "adapter")
         screen.aside(f"Beside the model: {', '.join(name for name in beside if (report.folder / name).exists())}")
         begin = f" {shlex.quote(self.prompt)}" if self.prompt else ""
         model = shlex.quote(str(report.folder))
@@ -173,7 +180,7 @@ def sample(event: Sampled) -> str:
 
 
 def result(report: Report) -> str:
-    parts = [f"{report.steps:,} steps in {duration(report.time)}"]
+    parts = [f"{report.step:,} steps in {duration(report.time)}"]
     parts += [] if report.loss is None else [f"loss {report.loss:.3f}"]
     parts += held_out(report.held_loss, report.bits_per_byte, report.accuracy)
     parts += [] if report.kept_step == report.step else [f"the best weights, of step {report.kept_step:,}"]

@@ -6,7 +6,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from itertools import islice
@@ -18,7 +18,8 @@ import torch
 from torch import Tensor
 
 from cutaway.errors import CutawayError
-from cutaway.train import distributed, memory, resuming, setup, state
+from cutaway.tasks import Record
+from cutaway.train import distributed, kept, memory, resuming, setup, state
 from cutaway.train.batches import Batch, Batches, once
 from cutaway.train.distributed import Team
 from cutaway.train.events import Evaluated, Event, Finished, Prepared, Report, Saved, Step
@@ -42,13 +43,15 @@ def train(
     stop: Callable[[], bool] | None = None,
     device: torch.device | None = None,
     clock: Clock | None = None,
+    records: Iterable[Record] | None = None,
 ) -> Report:
     """Train a model as the recipe says and write it to `output`, a folder that every verb and `transformers` take.
 
     With `resume` a training that was stopped or killed goes on from its last checkpoint (one that had none yet begins);
     the recipe may then be left out. `on_event` is told what happens (see events.py). When `stop` says so, or at Ctrl-C
     or SIGTERM, the training is saved after the step it is at, and ends. `clock` tells the seconds since all this was
-    asked for, if that was before this call; only with `train.time` does the outcome depend on it.
+    asked for, if that was before this call; only with `train.time` does the outcome depend on it. `records` in memory
+    take the place of the recipe's files; they are kept in the folder.
     """
     output, clock = Path(output), clock or from_now()
     with distributed.team(device) as team, ExitStack() as stack:
@@ -56,9 +59,12 @@ def train(
         stack.enter_context(resuming.claimed(output) if team.first else nullcontext())
         begun = resuming.find(output, resume or team.restarted)
         if begun is None:
-            ready = begin(recipe, output, resume, team, tell)
+            ready = begin(recipe, output, resume, team, tell, records)
         else:
+            if records is not None and team.first:
+                kept.require_same(records, output)
             ready = setup.resume(resuming.merged(begun, recipe), resuming.written_tokenizer(output), tell)
+            ready = replace(ready, choices=resuming.other_steps(begun, ready.recipe))
         with memory.kept() if team.device.type == "cpu" else nullcontext():
             return Run(ready, output, team, tell).go(begun, stop or (lambda: False), clock)
 
@@ -73,7 +79,14 @@ def ignore(event: Event) -> None:
     """For whom nobody listens."""
 
 
-def begin(recipe: Recipe | None, output: Path, resume: bool, team: Team, tell: Listener) -> Setup:
+def begin(
+    recipe: Recipe | None,
+    output: Path,
+    resume: bool,
+    team: Team,
+    tell: Listener,
+    records: Iterable[Record] | None = None,
+) -> Setup:
     """Set up a new training: the first process does and writes it down, the others read it."""
     ready = None
     if team.first:
@@ -82,6 +95,8 @@ def begin(recipe: Recipe | None, output: Path, resume: bool, team: Team, tell: L
         if recipe is None:
             raise CutawayError(f"There is nothing to resume in {output}: name the data or a recipe to begin.")
         resuming.require_no_model(output)
+        if records is not None:
+            recipe = recipe.but({"data": {"paths": [str(kept.keep(records, output).absolute())]}})
         ready = setup.set_up(recipe, team, tell)
         resuming.write_down(ready, output)
     team.wait()
@@ -105,15 +120,18 @@ class Run:
         self.best: dict[str, Any] | None = None
         self.measured: Evaluated | None = None
         never = ready.recipe.decided("train.evaluate_every") and not self.how.evaluate_every
-        if self.how.keep == "best" and (never or not self.can_measure):
+        if self.keeps_best and (never or not self.can_measure):
+            key, instead = ("patience", "leave it out") if self.how.patience else ("keep = 'best'", "keep the last")
             raise CutawayError(
-                "train.keep = 'best' needs held-out data to be measured now and then: "
-                "set data.held_out and train.evaluate_every, or keep the last."
+                f"train.{key} needs held-out data to be measured now and then: "
+                f"set data.held_out and train.evaluate_every, or {instead}."
             )
 
     def go(self, begun: Path | None, stop: Callable[[], bool], clock: Clock) -> Report:
         """Take every step that is left, then write the model."""
         was = self.restore(begun) if begun is not None else None
+        if begun is not None and self.team.first:
+            resuming.write_anew(self.ready.recipe, begun, self.output)
         size = state.size(self.tensors())
         if self.team.first:
             state.require_room(self.output, 3 * size)
@@ -122,7 +140,7 @@ class Run:
             self.ready.recipe, (lambda: self.team.agree(clock())) if self.how.time else clock, size,
             self.held_batches(), self.step, was.progress if was else 0.0, was.time if was else 0.0,
         )  # fmt: skip
-        asked, ended = False, pace.over()
+        asked, ended = False, pace.over() or self.waited_enough
         with interruptible(stop) as interrupted, self.records() as (metrics, samples):
             while not (ended or asked):
                 happened, asked = self.take_step(interrupted)
@@ -134,7 +152,7 @@ class Run:
                 if pace.due("sample"):
                     with pace.timed("sample"):
                         self.sample(samples)
-                ended = pace.over()
+                ended = pace.over() or self.waited_enough
                 if pace.due("checkpoint") or asked or ended:
                     with pace.timed("checkpoint"):
                         self.save()
@@ -179,6 +197,15 @@ class Run:
     def rows(self) -> int:
         """How many rows go through the model at once."""
         return self.how.at_once * self.data.train.rows
+
+    @property
+    def keeps_best(self) -> bool:
+        return self.how.keep == "best" or self.how.patience > 0
+
+    @property
+    def waited_enough(self) -> bool:
+        """Whether the held-out loss has not fallen for as many measurements as the recipe has patience for."""
+        return bool(self.how.patience and self.best and self.best.get("since", 0) >= self.how.patience)
 
     @property
     def can_measure(self) -> bool:
@@ -237,11 +264,13 @@ class Run:
         if held:
             self.measured = held
             self.tell(held)
-            if self.how.keep == "best" and (self.best is None or held.held_loss < self.best["held_loss"]):
-                self.best = {"step": self.step, "held_loss": held.held_loss}
+            if self.keeps_best and (self.best is None or held.held_loss < self.best["held_loss"]):
+                self.best = {"step": self.step, "held_loss": held.held_loss, "since": 0}
                 state.write(
                     self.output / "training" / "best", self.state(), state.weights(self.learner.model), self.team
                 )
+            elif self.keeps_best and self.best is not None:
+                self.best = self.best | {"since": self.best.get("since", 0) + 1}
 
     def sample(self, files: list[Lines]) -> None:
         """Have the model write something. Where its weights are divided between processes, it cannot."""
@@ -311,7 +340,7 @@ class Run:
         """Measure the weights that are kept, and write the model's folder."""
         kept, pace = self.step, self.pace
         best = self.output / "training" / "best"
-        if self.best is not None and best.is_dir():
+        if self.keeps_best and self.best is not None and best.is_dir():
             state.load(best, state.weights(self.learner.model))
             kept = state.read(best).step
         held = self.measured
@@ -323,7 +352,7 @@ class Run:
                 self.tell(held)
         report = Report(
             folder=self.output,
-            reason="done" if pace.progress >= 1 else "stopped",
+            reason="done" if pace.progress >= 1 else "patience" if self.waited_enough else "stopped",
             step=self.step,
             steps=pace.steps,
             loss=self.loss,

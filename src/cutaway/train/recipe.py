@@ -140,6 +140,8 @@ class Train:
     """What a language model's samples begin with. Left out: nothing, or the first words of a text of few documents."""
     keep: str = "last"
     """Which weights are the result: the last, or the best on held-out data."""
+    patience: int = 0
+    """Stop, and keep the best weights, when so many measurements in a row found no lower held-out loss; 0: never."""
     tensorboard: bool = False
     """Whether to write the metrics for TensorBoard, too (pip install tensorboard)."""
 
@@ -156,6 +158,7 @@ class Train:
             "checkpoint_every",
             "sample_every",
             "seed",
+            "patience",
         ):
             check(name, getattr(self, name) >= 0, "0 or more")
         for name in ("learning_rate", "warm_up", "decay", "weight_decay", "clip"):

@@ -37,7 +37,8 @@ def sample(
     else:
         at = number % len(split)
         ids, answer = split[at].tolist(), int(split.answers[at])
-        given, reference = ids[:answer], tokenizer.decode(ids[answer:-1]).strip()
+        given, after = ids[:answer], ids[answer:]
+        reference = tokenizer.decode(after[: after.index(tokenizer.end)]).strip()  # of many answers, the first
         how = Settings(max_tokens=min(MOST, model.config.context - len(given)), top_k=1)
         prompt = tokenizer.decode(given)
     training = model.training
