@@ -23,8 +23,13 @@ from cutaway.config import Config
 from cutaway.errors import CutawayError
 from cutaway.trace import UNWATCHED, Trace, Watch
 
+
+def gelu_tanh(x: Tensor) -> Tensor:
+    return F.gelu(x, approximate="tanh")  # 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+
+
 ACTIVATION: dict[str, Callable[[Tensor], Tensor]] = {
-    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),  # 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+    "gelu_tanh": gelu_tanh,
     "gelu": F.gelu,
     "relu": F.relu,
     "silu": F.silu,

@@ -101,6 +101,7 @@ def view(function: Callable[..., None]) -> Callable[..., None]:
         file: options.File = None,
         special: options.Special = False,
         model: options.Model = "builtin",
+        tokenizer: options.TokenizerName = None,
         device: options.Device = None,
         dtype: options.Dtype = None,
         html: Html = None,
@@ -111,7 +112,7 @@ def view(function: Callable[..., None]) -> Callable[..., None]:
             raise CutawayError(f'There is no text to look into. Example: cutaway inspect {function.__name__} "A robot"')
         if html is not None and html.is_dir():
             raise CutawayError(f"{html} is a folder: --html takes the name of a file to write.")
-        lm = options.load(model, device, dtype)
+        lm = options.load(model, device, dtype, tokenizer=tokenizer)
         return Asked(lm, lm.tokenizer.encode(given, special=special), as_json, html)
 
     @functools.wraps(function)

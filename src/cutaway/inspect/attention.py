@@ -109,7 +109,7 @@ class Heads:
     induction_queries: int = 0
     """How many tokens `induction` is the mean over: of one or two it says little (see `roles`)."""
     pictures: tuple[tuple[bytes, ...], ...] = ()
-    """Small pictures of the weights, a byte for a cell, row by row."""
+    """Small pictures of the weights, a byte for a cell, row by row; a row's strongest is 255."""
     size: int = 0
     """How many cells wide and high a picture is."""
 
@@ -182,7 +182,11 @@ def follow_same(ids: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def draw(weights: Tensor, size: int) -> tuple[bytes, ...]:
-    """Each head's weights [head, query, key] as a picture: the strongest of each cell, the head's strongest at 255."""
-    small = F.adaptive_max_pool2d(weights, min(size, weights.shape[-1])) if weights.shape[-1] > size else weights
-    levels = (small / small.amax(dim=(1, 2), keepdim=True) * 255).round().to(torch.uint8)
+    """Each head's weights [head, query, key] as a picture: the strongest of each cell, the strongest of a row at 255.
+
+    The first token can look at itself only: beside that 1 the rows of a long text would be blank.
+    """
+    rows = weights / weights.amax(dim=-1, keepdim=True)
+    small = F.adaptive_max_pool2d(rows, min(size, rows.shape[-1])) if rows.shape[-1] > size else rows
+    levels = (small * 255).round().to(torch.uint8)
     return tuple(level.numpy().tobytes() for level in levels)

@@ -57,7 +57,7 @@ class Run:
 
     @property
     def text(self) -> str:
-        return self.lm.tokenizer.decode(self.ids)
+        return self.lm.shown(self.ids)
 
     @property
     def nbytes(self) -> int:

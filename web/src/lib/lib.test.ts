@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { decode, table } from './binary';
 import * as branches from './branches';
 import { catalogue, compose } from './catalogue';
-import { css, scale, shareStep, signedStep } from './colour';
+import { byRow, css, scale, shareStep, signedStep } from './colour';
 import { bring, foldTable, foldVector } from './fold';
 import { bytes, count, number, percent, short } from './format';
 import { visible } from './token';
@@ -87,4 +87,8 @@ test('scales begin and end at their stops', () => {
   const two = scale(['#000000', '#ffffff']);
   expect([css(two[0]!), css(two[255]!)]).toEqual(['#000000', '#ffffff']);
   expect([shareStep(0), shareStep(1), shareStep(NaN), signedStep(-5, 5), signedStep(0, 5), signedStep(5, 5)]).toEqual([0, 255, 0, 0, 128, 255]);
+});
+
+test('a table row by row has every row at full colour, and keeps what is zero', () => {
+  expect([...byRow(Float32Array.of(1, 0, 0.02, 0.01, 0, 0), 2)]).toEqual([1, 0, 1, 0.5, 0, 0]);
 });

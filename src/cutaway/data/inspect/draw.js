@@ -71,25 +71,27 @@ const draw = (() => {
     return canvas.getImageData(0, 0, 1, 1).data;
   };
 
-  /** A matrix as a picture, its rows labelled where they are high enough; pointing at a cell, or going there with the arrow keys, says its numbers.
-   *  null cells (the mask) stay empty. */
-  const heat = (matrix, describe, labels) => {
+  /** A matrix as a picture, its rows (and columns) named, of many as many as can be read; pointing at a cell, or going there with the arrow keys,
+   *  says its numbers. The strongest of all has the full colour, or `byRow` the strongest of each row. null cells (the mask) stay empty. */
+  const heat = (matrix, describe, labels, { across, byRow = false } = {}) => {
     const rows = matrix.length, columns = matrix[0].length;
-    const values = matrix.flat();
+    const values = matrix.flat(), darkest = matrix.map(largest);
     const most = largest(values);
     const [plus, minus] = [colour("plus"), colour("minus")];
     const canvas = make("canvas");
     [canvas.width, canvas.height] = [columns, rows];
     const cell = Math.max(1, Math.min(22, Math.floor(900 / columns)));
-    canvas.style.width = `${columns * cell}px`;
+    const high = rows <= 64 ? Math.max(14, cell) : cell; // a few rows are high enough for their names, however many columns there are
+    [canvas.style.width, canvas.style.height] = [`${columns * cell}px`, `${rows * high}px`];
     canvas.setAttribute("role", "img");
-    canvas.setAttribute("aria-label", `${rows} rows, ${columns} columns; strongest ${number(most)}. Arrow keys go from cell to cell.`);
+    canvas.setAttribute("aria-label", `${rows} rows, ${columns} columns; full colour is ${byRow ? "the strongest of its row" : number(most)}. Arrow keys go from cell to cell.`);
     canvas.tabIndex = 0;
     const image = new ImageData(columns, rows);
     values.forEach((value, i) => {
       if (value === null) return;
       const ink = value < 0 ? minus : plus;
-      image.data.set([ink[0], ink[1], ink[2], Math.round((255 * Math.abs(value)) / most)], 4 * i);
+      const share = Math.abs(value) / (byRow ? darkest[Math.floor(i / columns)] : most);
+      image.data.set([ink[0], ink[1], ink[2], Math.round(255 * (byRow ? share ** 0.6 : share))], 4 * i);
     });
     canvas.getContext("2d").putImageData(image, 0, 0);
     const note = make("p", " ", "note"), mark = make("span", undefined, "mark"), field = add(make("div", undefined, "field"), canvas, mark);
@@ -114,14 +116,23 @@ const draw = (() => {
       tell(...to);
       frame();
     });
-    if (!labels || cell < 14) return add(make("div"), field, note);
-    const names = add(make("div", undefined, "labels"), ...labels.map((label) => {
-      const line = make("div", label);
-      line.style.height = line.style.lineHeight = `${cell}px`;
+    const scale = make("p", `full colour: ${byRow ? "the strongest of its row" : number(most)}`, "faint");
+    if (!labels) return add(make("div"), field, scale, note);
+    const named = (list, size, place) => {
+      const stride = Math.ceil(14 / size);
+      return list.flatMap((label, i) => i % stride ? [] : [place(make("div", stride > 1 ? `${i} ${label}` : label), i * size)]);
+    };
+    const names = add(make("div", undefined, "labels"), ...named(labels, high, (line, at) => {
+      line.style.top = `${at + (high - 14) / 2}px`;
+      return line;
+    }));
+    names.style.height = `${rows * high}px`;
+    const over = add(make("div", undefined, "over"), ...named(across ?? [], cell, (line, at) => {
+      line.style.left = `${at + cell / 2}px`;
       return line;
     }));
     canvas.style.maxWidth = "none";
-    return add(make("div"), add(make("div", undefined, "labelled"), names, field), note);
+    return add(make("div"), add(make("div", undefined, "labelled"), names, add(make("div"), ...(across ? [over] : []), field)), scale, note);
   };
 
   /** One of several pictures, chosen with buttons. */
@@ -152,6 +163,8 @@ const draw = (() => {
 
   const candidates = (list) => bars(list.map((one) => [visible(one.token), one.probability, `logit ${number(one.logit)}`]), { show: percent, most: 1 });
 
+  const LONG = 48; // tokens from which a row of weights is tinted by its own strongest: the first row is always a weight of 1
+
   const views = {
     attention(root, run, data) {
       const words = run.tokens.map(visible);
@@ -159,7 +172,8 @@ const draw = (() => {
       const first = data.position ?? 0;
       const tables = ["weights", "masked", "scores"].filter((name) => data[name]);
       root.append(choose(tables.map((name) => [name, name]), (name) => heat(data[name], (row, column, value) =>
-        `${words[first + row]} → ${words[column]}: ${value === null ? "masked" : number(value)}`, words.slice(first, first + data[name].length))));
+        `${words[first + row]} → ${words[column]}: ${value === null ? "masked" : number(value)}`, words.slice(first, first + data[name].length),
+      { across: words.slice(0, data[name][0].length), byRow: name === "weights" && data[name].length > LONG })));
       const rows = ["queries", "keys", "values", "output", "merged", "projected"].filter((name) => data[name]);
       if (rows.length) section(root, "Vectors", "A row is a token, a column a number of its vector.");
       if (rows.length) root.append(choose(rows.map((name) => [name, name]), (name) => heat(data[name], (row, column, value) =>

@@ -133,12 +133,12 @@ def listing(explorer: Explorer) -> list[dict[str, Any]]:
     others = [(name, Path(name)) for name in explorer.models.folders]
     others += [(model.name, model.folder) for model in hub.local()]
     for name, folder in [*((name, locate(name)) for name in SHIPPED if name in kinds), *others]:
-        there = (folder / "config.json").is_file() and (folder / "task.json").is_file()
+        there = (folder / "config.json").is_file()
         try:
             task: Any = load_task(folder) if there else kinds.get(name)
         except CutawayError:
             continue
-        if task is not None and task.name != "language":
+        if isinstance(task, Translation | Summary) or (task is not None and task.outputs):
             found.append({"name": name, "task": task.name, "there": there, **asks(task)})
     return found
 
