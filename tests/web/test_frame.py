@@ -88,6 +88,14 @@ def test_the_words_over_the_last_columns_are_whole(show, width):
 
 
 @pytest.mark.parametrize("language", ["en", "zh-CN", "ru"])
+def test_the_last_column_of_the_weights_is_in_sight(show, language):
+    page = show(at("weights"), language=language)
+    page.wait_for_selector("tbody tr")
+    box = page.locator(".scroll:has(tbody)").first
+    assert box.evaluate("one => one.scrollWidth - one.clientWidth") <= 0
+
+
+@pytest.mark.parametrize("language", ["en", "zh-CN", "ru"])
 def test_the_branches_show_their_whole_words_and_the_one_being_read(show, settle, builtin, language):
     ids = [builtin.ids(word)[0] for word in (" something", " suddenly", "©", "\U0001f600")]
     path = [ids[0], *(ids * 4)]
