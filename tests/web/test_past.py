@@ -153,6 +153,16 @@ def test_settings_are_undone_a_drag_at_once_and_pages_turn_back(show, settle):
     until(page, "view=lines", there=False)
 
 
+def test_a_step_of_the_tour_is_undone_too(show, settle):
+    page = show(at("predict", more="&tour=next-word"))
+    page.get_by_role("link", name="Next", exact=True).click()
+    until(page, "tour=tokens")
+    page.wait_for_function("history.state?.n === 1")
+    page.keyboard.press("Control+z")
+    until(page, "tour=next-word")
+    page.wait_for_function("history.state.n === 0")
+
+
 def test_the_branches_of_predict_come_back_with_the_text_undone_elsewhere(show, settle):
     page = show(at("predict"))
     first = pick(page, settle, 0)

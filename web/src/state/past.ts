@@ -62,6 +62,7 @@ export class Past {
     if (entry) this.#n = entry.n;
     else this.#last = ++this.#n;
     this.take(entry?.settings ?? null);
+    if (!entry) this.flush(); // from now on it is an entry with a place, like the others
   }
 
   /** The moment is at this address now. */
