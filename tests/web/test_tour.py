@@ -150,7 +150,13 @@ def test_the_offer_is_made_once_and_never_to_one_who_follows_a_link(show, served
 @pytest.mark.parametrize("language", ["en", "zh-CN", "ru"])
 def test_on_a_phone_the_words_and_what_they_point_at_are_both_seen(show, language):
     page = show("#/attention?text=The+robot+must+obey+orders&tour=mask", width=375, height=740, language=language)
-    page.wait_for_timeout(1600)
+    page.wait_for_function(
+        """() => {
+          const place = (name) => document.querySelector(name)?.getBoundingClientRect();
+          const card = place(".card"), point = place("[data-toured]");
+          return card && point && card.bottom <= point.top + 1 && point.top < 0.75 * innerHeight;
+        }"""
+    )
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
     card = page.locator(".card").bounding_box()
     point = page.locator("[data-toured]").bounding_box()

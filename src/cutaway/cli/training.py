@@ -52,7 +52,7 @@ class Screen:
     """
 
     def __init__(self, output: Path):
-        self.output, self.task = output, ""
+        self.output, self.task, self.prompt = output, "", ""
         self.stack = ExitStack()
         self.bars: Callable[[str, int, int], None] | None = None
         self.live: Bars | None = None
@@ -73,10 +73,11 @@ class Screen:
             case Step():
                 self.last = event
                 if self.live is not None:
-                    self.live.update(self.live.task_ids[0], completed=event.step, said=told(event))
+                    self.live.update(self.live.task_ids[0], total=event.steps, completed=event.step, said=told(event))
             case Evaluated():
                 screen.err.print(measured(event, self.last), soft_wrap=True)
             case Sampled():
+                self.prompt = event.prompt if event.reference is None else ""
                 screen.aside(sample(event))
             case Finished():
                 self.end(event.report)
@@ -112,7 +113,9 @@ class Screen:
         screen.aside(result(report))
         beside = ("metrics.jsonl", "samples.jsonl", "loss.svg", "recipe.toml", "report.json")
         screen.aside(f"Beside the model: {', '.join(name for name in beside if (report.folder / name).exists())}")
-        screen.aside(f"Try it: cutaway {VERBS.get(self.task, 'classify')} --model {shlex.quote(str(report.folder))}")
+        begin = f" {shlex.quote(self.prompt)}" if self.prompt else ""
+        model = shlex.quote(str(report.folder))
+        screen.aside(f"Try it: cutaway {VERBS.get(self.task, 'classify')} --model {model}{begin}")
 
 
 def plan(event: Prepared) -> Iterator[str]:
@@ -128,7 +131,11 @@ def plan(event: Prepared) -> Iterator[str]:
         yield f"Chosen: {chosen} ({why})"
     processes = "" if event.processes == 1 else f", {event.processes} processes"
     where = f"Goes on after step {event.step:,}" if event.step else "Begins"
-    yield f"{where}: {event.recipe.train.steps:,} steps on {event.device}{processes}"
+    how = event.recipe.train
+    long = f"for {how.time}, or {how.steps:,} steps" if how.time else f"{how.steps:,} steps"
+    yield f"{where}: {long} on {event.device}{processes}"
+    if how.time:
+        yield "How far it comes in this time depends on the machine; with --steps alone, nothing does."
 
 
 def number(value: object) -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import tomllib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from cutaway.errors import CutawayError
 from cutaway.tokenizer import Tokenizer
 from cutaway.train import state
+from cutaway.train.lock import held
 from cutaway.train.optimizer import share
 from cutaway.train.recipe import Recipe, Train
 from cutaway.train.setup import Setup
@@ -36,21 +39,43 @@ def find(output: Path, resume: bool) -> Path | None:
     return begun
 
 
-def claim(output: Path) -> None:
-    """Make the folder, or refuse it before any work is done for nothing."""
+@contextmanager
+def claimed(output: Path) -> Iterator[None]:
+    """Make the folder and hold it alone. A training that is refused before its first step leaves nothing of its own."""
+    if output.exists() and not output.is_dir():
+        raise CutawayError(f"{output} is a file, and a model is written as a folder: choose another name.")
+    training, recipe = output / "training", output / "recipe.toml"
+    new = [path for path in (training, output, *output.parents) if not path.exists()]
+    own_recipe = not recipe.exists()
+    with ExitStack() as stack:
+        stack.callback(remove_empty, new)
+        try:
+            training.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(held(training))
+        except OSError as error:
+            raise CutawayError(f"Nothing can be written to {output}: {error.strerror or error}.") from error
+        try:
+            yield
+        except CutawayError:
+            if training in new and not (output / "metrics.jsonl").exists():
+                shutil.rmtree(training / "tokenizer", ignore_errors=True)
+                if own_recipe:
+                    recipe.unlink(missing_ok=True)
+            raise
+
+
+def remove_empty(folders: list[Path]) -> None:
+    for folder in folders:
+        with suppress(OSError):  # it is a file, or there is something in it
+            folder.rmdir()
+
+
+def require_no_model(output: Path) -> None:
+    """Refuse a folder with a model in it before any work is done for nothing."""
     if (output / "config.json").exists():
         raise CutawayError(
             f"{output} holds a model already, which would be lost: choose another folder, or remove it first."
         )
-    if output.exists() and not output.is_dir():
-        raise CutawayError(f"{output} is a file, and a model is written as a folder: choose another name.")
-    try:
-        (output / "training").mkdir(parents=True, exist_ok=True)
-        probe = output / f".{os.getpid()}.partial"
-        probe.write_text("", encoding="utf-8")
-        probe.unlink()
-    except OSError as error:
-        raise CutawayError(f"Nothing can be written to {output}: {error.strerror or error}.") from error
 
 
 def write_down(ready: Setup, output: Path) -> None:

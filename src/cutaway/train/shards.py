@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cutaway.errors import CutawayError
+from cutaway.processor import cores
 from cutaway.tasks.task import Task
 from cutaway.train import pieces, sources
 from cutaway.train.blocks import Block
@@ -33,7 +34,7 @@ from cutaway.train.digests import digests
 from cutaway.train.merge import merge
 from cutaway.train.pieces import Method, Summary
 from cutaway.train.records import BLOCK, blocks
-from cutaway.train.workers import cores, no_room, work
+from cutaway.train.workers import no_room, work
 
 if TYPE_CHECKING:
     from cutaway.tokenizer import Tokenizer

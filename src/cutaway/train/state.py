@@ -52,6 +52,8 @@ class State:
     loss: float | None = None
     best: dict[str, Any] | None = None
     """The step and the loss of the weights that were best on held-out data."""
+    progress: float = 0.0
+    """How much of the steps, or of the time for them, is gone: from 0 to 1 (see pace.py)."""
     made_with: dict[str, Any] = field(default_factory=lambda: {"torch": torch.__version__, "version": VERSION})
 
 

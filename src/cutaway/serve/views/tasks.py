@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
 from cutaway.checkpoint import hub
@@ -106,8 +106,8 @@ def router(explorer: Explorer) -> APIRouter:
     async def view(
         key: str,
         request: Request,
-        layer: Annotated[int, Query(ge=0)] = 0,
-        head: Annotated[int | None, Query(ge=0)] = None,
+        layer: int = 0,
+        head: int | None = None,
     ) -> dict[str, Any]:
         def work() -> dict[str, Any]:
             from cutaway.inspect.between import between

@@ -8,6 +8,7 @@ export interface Heads {
   first: number[][];
   itself: number[][];
   induction: number[][] | null;
+  induction_queries: number;
   picture: { size: number; pixels: string[][] } | null;
 }
 
@@ -21,6 +22,8 @@ export interface Head {
   entropy: number;
   distance: number;
   shares: Record<Exclude<Kind, 'mixed'>, number | null>;
+  /** How many queries the induction is the mean over. */
+  queries: number;
   pixels: string;
 }
 
@@ -43,6 +46,7 @@ export function list(found: Heads): Head[] {
         entropy: found.entropy[i]![head]!,
         distance: found.distance[i]![head]!,
         shares,
+        queries: found.induction_queries,
         pixels: found.picture?.pixels[i]?.[head] ?? '',
       };
     }),

@@ -162,7 +162,7 @@ export function stepPicture(step: Step, view: View, tokens: Token[], table: Tabl
         : one.role === 'matrix' ? one.rows.map((row, i) => (view.words[i] ? `${visible(view.words[i]!)} ${row}` : String(row)))
         : one.axis === 'position' ? one.rows.map(name)
         : undefined;
-      add(draw({ name: t(`walk.v_${called}`), kind, sign: band?.sign, values: one.values.flat(), rows, columns: band?.flat ? one.columns * one.rows.length : one.columns, share: one.axis !== 'weight' && isShare(one.name), names, size: (one.role === 'weights' && one.axis === 'weight') || one.role === 'matrix' ? view.shape.map(count).join(' × ') : undefined }, top));
+      add(draw({ name: t(`walk.v_${called}`), kind, sign: band?.sign, values: one.values.flat(), rows, columns: band?.flat ? one.columns * one.rows.length : one.columns, share: one.axis !== 'weight' && isShare(one.name), names, size: (one.role === 'weights' && one.axis === 'weight') || one.role === 'matrix' ? view.shape.map((size) => count(size)).join(' × ') : undefined }, top));
     }
     if (step.name === 'logits') add(words(view, part, top));
   }
