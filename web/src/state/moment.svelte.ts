@@ -3,6 +3,7 @@
 import { read, write, type Place } from '../lib/url';
 import type { Token } from '../lib/token';
 import { models, NotOpened } from './models.svelte';
+import { Past } from './past';
 import { connection, getTable, get, keepAsking, post, type Answer, type Query } from './server.svelte';
 import type { Table } from '../lib/binary';
 
@@ -62,6 +63,10 @@ class Moment {
   /** The tokens of the first text, which are known long before it has been read. */
   cut = $state.raw<Token[]>([]);
 
+  readonly past = new Past(
+    () => this.#stand(),
+    (settings) => this.#take(settings),
+  );
   #asked: Answer<Trace> | null = null;
   #again = $state(0);
   #remade: (() => void)[] = [];
@@ -126,6 +131,14 @@ class Moment {
     this.position = position >= last ? null : Math.max(0, position);
   }
 
+  /** Take back the last token picked; false where none was. */
+  unpick(): boolean {
+    if (!this.more.length) return false;
+    this.more = this.more.slice(0, -1);
+    this.position = null;
+    return true;
+  }
+
   /** Another model: its tokens are others, so what was picked becomes text. */
   use(model: string): void {
     this.notOpened = null;
@@ -135,8 +148,9 @@ class Moment {
 
   go(page: string): void {
     if (page === this.page) return;
-    history.pushState(null, '', write({ ...this.place(), page, settings: this.settings[page] ?? {} }));
+    this.past.turn();
     this.page = page;
+    this.#stand();
   }
 
   again(): void {
@@ -154,19 +168,16 @@ class Moment {
 
   /** Take the state from the address, then keep both the same; begin to carry the text through the model. */
   start(): { lang?: string; theme?: string } {
-    const asked = this.#take();
+    const asked = this.#take(this.past.settings);
     connection.remake = () => {
       this.again();
       return new Promise((done) => this.#remade.push(done));
     };
-    addEventListener('popstate', () => this.#take());
-    addEventListener('hashchange', () => this.#take());
+    this.past.start();
     $effect.root(() => {
       $effect(() => {
-        const there = write(this.place());
-        const timer = setTimeout(() => {
-          if (location.hash !== there) history.replaceState(null, '', there);
-        }, 60);
+        void write(this.place());
+        const timer = setTimeout(() => this.#stand(), 60);
         return () => clearTimeout(timer);
       });
       this.#asked = keepAsking<Trace>(
@@ -196,9 +207,16 @@ class Moment {
     return asked;
   }
 
-  #take(): { lang?: string; theme?: string } {
+  /** Have the address say where the moment is. */
+  #stand(): void {
+    const there = write(this.place());
+    if (location.hash !== there || history.state === null) this.past.write(there, $state.snapshot(this.settings));
+  }
+  /** Be where the address says; `all` are the settings that the other pages had there. */
+  #take(all: Record<string, Record<string, string>> | null): { lang?: string; theme?: string } {
     const { settings, lang, theme, ...place } = read(location.hash, USUAL);
     Object.assign(this, place);
+    if (all) this.settings = { ...all };
     this.settings[place.page] = settings;
     return { lang, theme };
   }
