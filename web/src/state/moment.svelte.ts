@@ -138,6 +138,12 @@ class Moment {
     return { page, model, text, more, position, layer, head, step, tour, settings: { ...this.settings[page] } };
   }
 
+  /** Take over what a place says, without a new entry in the browser's history. */
+  show({ page, settings, ...place }: Place): void {
+    Object.assign(this, place, { page });
+    this.settings[page] = settings;
+  }
+
   link(): string {
     return location.href.replace(/#.*$/s, '') + write(this.place());
   }
@@ -171,9 +177,8 @@ class Moment {
   }
 
   #take(): { lang?: string; theme?: string } {
-    const { settings, lang, theme, ...place } = read(location.hash, USUAL);
-    Object.assign(this, place);
-    this.settings[place.page] = settings;
+    const { lang, theme, ...place } = read(location.hash, USUAL);
+    this.show(place);
     return { lang, theme };
   }
 }
