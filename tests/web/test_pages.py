@@ -26,7 +26,7 @@ def at(page: str, text: str = TEXT, **more: object) -> str:
 
 def said_count(number: int) -> str:
     """A whole number as the page writes it."""
-    return f"{number:,}".replace(",", "\u202f")
+    return f"{number:,}"
 
 
 def numbers(page, selector: str) -> list[float]:
@@ -209,7 +209,7 @@ def test_axe_finds_nothing(show, axe, name, dark):
 
 def test_an_empty_text_is_said_and_predicted_from(show, builtin):
     page = show(at("predict", ""))
-    assert page.get_by_text("Nothing written").is_visible()
+    assert page.get_by_text("No text yet").is_visible()
     best = builtin.predict("", k=10)
     assert numbers(page, ".bars .share") == pytest.approx([one.probability for one in best], rel=1e-4)
 
@@ -218,7 +218,7 @@ def test_an_empty_text_is_said_and_predicted_from(show, builtin):
 def test_every_page_has_something_to_say_of_no_text_and_of_too_much(show, settle, builtin, name):
     page = show(at(name, ""))
     assert page.locator("[role=alert]").count() == 0
-    assert page.get_by_text("Nothing written").is_visible()
+    assert page.get_by_text("No text yet").is_visible()
     page.keyboard.press("e")
     page.locator("#text-field").fill("word " * (builtin.config.context + 100))
     page.wait_for_selector("main > .failure [role=alert]")

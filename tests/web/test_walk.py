@@ -99,7 +99,7 @@ def test_arrows_walk_through_every_step_and_the_address_follows(show, builtin):
         page.keyboard.press("ArrowRight")
     page.wait_for_timeout(200)
     assert f"step={len(STEPS) - 1}" in page.url and f"layer={layers - 1}" in page.url
-    assert page.get_by_role("button", name="Step on").is_disabled()
+    assert page.get_by_role("button", name="Step forward").is_disabled()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")

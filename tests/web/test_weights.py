@@ -40,4 +40,4 @@ def test_the_table_is_sorted_filtered_and_walked_by_keys_and_stands_in_the_addre
     assert f"matrix={second}" in page.url
     page.get_by_role("searchbox").fill("no such matrix")
     settle(page)
-    assert page.get_by_text("No matrix is called that").is_visible()
+    assert page.get_by_text("No matrix has that name").is_visible()

@@ -20,7 +20,7 @@ from cutaway.trace import names
 
 PROBABILITIES = "probabilities"
 """Not a step of the model but the last of the walk: softmax over the logits."""
-STANDARDISED = ".standardised"
+STANDARDIZED = ".standardized"
 """After the name of a norm: its vector before gain and bias, less its mean and divided by its standard deviation."""
 HIDDEN = torch.finfo(torch.float16).min
 """A score of this or less is one the mask put there."""
@@ -124,7 +124,7 @@ def explain(run: Run, name: str, position: int, column: int, head: int | None = 
     logits and "probabilities" a token id, for scores, masked scores and weights the position looked at).
     """
     known = [*names(run.lm.config), PROBABILITIES]
-    known += [f"{one}{STANDARDISED}" for one in known if one.endswith("norm")]
+    known += [f"{one}{STANDARDIZED}" for one in known if one.endswith("norm")]
     if name not in known:
         raise CutawayError(f"Nothing in this model is called {name!r}.{nearest(name, known)}")
     step = name.split(".", 2)[2] if name.startswith("blocks.") else name
@@ -138,7 +138,9 @@ def explain(run: Run, name: str, position: int, column: int, head: int | None = 
     column = within("key" if axes[-1:] == ("key",) else "column", column, len(row))
     # The final norm reads the stream as a block after the last would.
     layer = int(name.split(".")[1]) if name.startswith("blocks.") else run.lm.config.layers
-    made = MAKERS[step.removesuffix(STANDARDISED)](Place(run, name, layer, position, column, 0 if head is None else run.head(head)))
+    made = MAKERS[step.removesuffix(STANDARDIZED)](
+        Place(run, name, layer, position, column, 0 if head is None else run.head(head))
+    )
     value = float(row[column])
     listed: tuple[Term, ...] = ()
     count, rest = 0, 0.0
@@ -159,12 +161,12 @@ def _row(run: Run, name: str, position: int, head: int | None) -> Tensor:
     if name in ("logits", PROBABILITIES):
         logits = run.logits([position])[0]
         return logits if name == "logits" else logits.softmax(-1)
-    if name.endswith(STANDARDISED):
-        return standardised(run, name.removesuffix(STANDARDISED), position)
+    if name.endswith(STANDARDIZED):
+        return standardized(run, name.removesuffix(STANDARDIZED), position)
     return run[name][position] if head is None else run[name][head, position]
 
 
-def standardised(run: Run, name: str, position: int) -> Tensor:
+def standardized(run: Run, name: str, position: int) -> Tensor:
     """What a norm makes of a token's vector before gain and bias. [width]"""
     model, layer = run.lm.model, run.lm.config.layers if name == "final_norm" else int(name.split(".")[1])
     if name == "final_norm":
@@ -195,7 +197,7 @@ def add(first: str, second: str) -> Callable[[Place], Made]:
 
 
 def norm(source: str, module: Callable[[Place], nn.LayerNorm]) -> Callable[[Place], Made]:
-    """(x - mean) / sqrt(variance + epsilon) * gain + bias, over the whole vector; standardised, without the last two."""
+    """(x - mean) / sqrt(variance + epsilon) * gain + bias, over the whole vector; or only standardized."""
 
     def make(at: Place) -> Made:
         vector, layer = at.vector(source or at.before), module(at)
@@ -203,7 +205,7 @@ def norm(source: str, module: Callable[[Place], nn.LayerNorm]) -> Callable[[Plac
         gain, bias = float(layer.weight[at.column]), float(layer.bias[at.column])
         normal = (x - mean) / math.sqrt(variance + layer.eps)
         parts = {"x": x, "mean": mean, "variance": variance, "epsilon": layer.eps}
-        if at.name.endswith(STANDARDISED):
+        if at.name.endswith(STANDARDIZED):
             return Made("standard", normal, parts)
         return Made("norm", normal * gain + bias, {**parts, "normal": normal, "gain": gain, "bias": bias})
 

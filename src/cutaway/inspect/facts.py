@@ -172,9 +172,11 @@ def looking(seen: Run, start: str, end: str) -> Fact:
 def kinds(seen: Run) -> Fact:
     """The heads that look most clearly at the token before, at the first, and at what followed the same token."""
     found = attention.heads(seen)
-    fact: Fact = {"heads": count(found.previous.size)}
+    fact: Fact = {"heads": count(found.entropy.size)}
     for name in ("previous", "first"):
         table = getattr(found, name)
+        if table is None:
+            continue
         layer, head = divmod(int(table.argmax()), table.shape[1])
         fact |= {name: percent(table[layer, head]), f"{name}_layer": count(layer), f"{name}_head": count(head)}
     return fact

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from cutaway.errors import CutawayError, nearest
-from cutaway.inspect.arithmetic import PROBABILITIES, STANDARDISED, standardised
+from cutaway.inspect.arithmetic import PROBABILITIES, STANDARDIZED, standardized
 from cutaway.inspect.numbers import Array, Token, array, rounded
 from cutaway.inspect.picture import picture
 from cutaway.inspect.run import Run
@@ -173,8 +173,8 @@ def norm(source: str, module: str, out: str) -> Callable[[Here], Picture]:
         )
         before = at.vector("in", source) if source else at.before("in")
         name = at.full(out)
-        plain = array(standardised(at.run, name, at.position)[None])
-        standard = Part("standard", f"{name}{STANDARDISED}", "position", (at.position,), plain)
+        plain = array(standardized(at.run, name, at.position)[None])
+        standard = Part("standard", f"{name}{STANDARDIZED}", "position", (at.position,), plain)
         return [before, standard, gain, bias, at.vector("out", out)], [], ()
 
     return make

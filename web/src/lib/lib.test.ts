@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { decode, table } from './binary';
 import * as branches from './branches';
+import { catalogue, compose } from './catalogue';
 import { css, scale, shareStep, signedStep } from './colour';
 import { bring, foldTable, foldVector } from './fold';
 import { bytes, count, number, percent, short } from './format';
@@ -32,11 +33,27 @@ test('branches grow, are cut, and are read back', () => {
 });
 
 test('numbers keep three digits and a true minus', () => {
-  expect([0, 1, -1.5, 12.345, 0.012345, 1234.5, 0.00001234, -Infinity, NaN].map((v) => number(v))).toEqual(['0', '1.00', '−1.50', '12.3', '0.0123', '1235', '1.23e−5', '−∞', '–']);
-  expect([0, 0.00001, 0.0052, 0.484, 0.99999, 1].map(percent)).toEqual(['0%', '<0.01%', '0.52%', '48.4%', '>99.9%', '100%']);
-  expect(count(50257)).toBe('50\u202f257');
-  expect([124439808, 3554304, 812000, 12].map(short)).toEqual(['124M', '3.6M', '812k', '12']);
+  expect([0, 1, -1.5, 12.345, 0.012345, 1234.5, 0.00001234, -Infinity, NaN].map((v) => number(v))).toEqual(['0', '1.00', '−1.50', '12.3', '0.0123', '1,235', '1.23e−5', '−∞', '–']);
+  expect([0, 0.00001, 0.0052, 0.484, 0.99999, 1].map((v) => percent(v))).toEqual(['0%', '<0.01%', '0.52%', '48.4%', '>99.9%', '100%']);
+  expect(count(50257)).toBe('50,257');
+  expect([124439808, 3554304, 812000, 12].map((v) => short(v))).toEqual(['124M', '3.6M', '812K', '12']);
   expect(bytes(497759232)).toBe('498\u00a0MB');
+});
+
+test('numbers are written as each language writes them', () => {
+  expect([number(-1.5, 3, 'ru'), number(0.00001234, 3, 'ru'), percent(0.812, 'ru'), percent(0.00001, 'ru')]).toEqual(['−1,50', '1,23e−5', '81,2\u00a0%', '<0,01\u00a0%']);
+  expect([count(1152, 'ru'), short(124439808, 'ru'), short(1.5e9, 'ru'), bytes(8800, 'ru'), bytes(497759232, 'ru')]).toEqual(['1\u00a0152', '124\u00a0млн', '1,5\u00a0млрд', '8,8\u00a0кБ', '498\u00a0МБ']);
+  expect([percent(1, 'zh-Hans'), percent(0.812, 'zh-Hans'), count(50257, 'zh-Hans'), short(7322112, 'zh-Hans')]).toEqual(['100%', '81.2%', '50,257', '732万']);
+});
+
+test('a counted word takes the form its number wants', () => {
+  const neurons = catalogue.ru['neurons.size']!;
+  const said = [1, 2, 5, 11, 21, 22, 25, 1152].map((n) => compose(neurons, 'ru', { count: n }));
+  expect(said).toEqual(['1 нейрон', '2 нейрона', '5 нейронов', '11 нейронов', '21 нейрон', '22 нейрона', '25 нейронов', '1\u00a0152 нейрона']);
+  expect(compose('{n|# токен|# токена|# токенов}', 'ru', { n: 1.5 })).toBe('1,5 токена');
+  expect([1, 2].map((n) => compose(catalogue.en['neurons.size']!, 'en', { count: n }))).toEqual(['1 neuron', '2 neurons']);
+  expect(compose(catalogue['zh-Hans']['neurons.size']!, 'zh-Hans', { count: 1152 })).toBe('1,152 个神经元');
+  expect(compose('{a} and {b}', 'en', { a: 'left' })).toBe('left and {b}');
 });
 
 test('tokens show their spaces, line ends and bytes', () => {

@@ -1,6 +1,6 @@
 /** What belongs to the reader, not to the view: language and theme. Kept in this browser. */
 
-import { catalogue, compose, LANGUAGES, type Language } from '../lib/catalogue';
+import { catalogue, compose, LANGUAGES, type Language, type Values } from '../lib/catalogue';
 
 export type Theme = 'auto' | 'light' | 'dark';
 
@@ -64,7 +64,7 @@ class Preferences {
 export const preferences = new Preferences();
 
 /** The message of this key in the reader's language. */
-export function t(key: string, values?: Record<string, string | number>): string {
+export function t(key: string, values?: Values): string {
   const message = catalogue[preferences.language][key] ?? catalogue.en[key];
   return message === undefined ? key : compose(message, preferences.language, values);
 }

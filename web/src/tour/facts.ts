@@ -1,6 +1,6 @@
 /** What a step claims about its text, checked on the model being shown: the server finds the numbers (`cutaway.inspect.facts`). */
 
-import type { Language } from '../lib/catalogue';
+import { compose, type Language } from '../lib/catalogue';
 import { count, number, percent } from '../lib/format';
 import type { Token } from '../lib/token';
 
@@ -32,17 +32,18 @@ export function holds(claim: Claim, facts: Facts): boolean {
   });
 }
 
-const WRITTEN = { count, percent, number };
+const WRITTEN = { count: (value: number) => count(value), percent: (value: number) => percent(value), number: (value: number) => number(value) };
 
 /** A number as it is written, with what it is; or tokens, which are drawn; or plain words. */
 export type Part = string | { text: string; value: number } | { tokens: Token[] };
 
-/** A sentence in pieces, with the values it speaks of. */
-export function parts(sentence: string, facts: Facts): Part[] {
-  return sentence.split(/(\{\w+\.\w+\})/).map((piece) => {
-    const found = piece.startsWith('{') ? valueOf(facts, piece.slice(1, -1)) : undefined;
-    if (!found) return piece;
+/** A sentence in pieces, with the values it speaks of; `{cut.tokens|# token|# tokens}` takes the form its language wants. */
+export function parts(sentence: string, facts: Facts, language: Language): Part[] {
+  return sentence.split(/(\{\w+\.\w+[^}]*\})/).map((piece) => {
+    const [, name = '', forms = ''] = /^\{(\w+\.\w+)([^}]*)\}$/.exec(piece) ?? [];
+    const found = name ? valueOf(facts, name) : undefined;
+    if (!found || found.as === 'ids' || found.as === 'text') return piece;
     if (found.as === 'tokens') return { tokens: found.value };
-    return found.as === 'ids' || found.as === 'text' ? piece : { text: WRITTEN[found.as](found.value), value: found.value };
+    return { text: forms ? compose(`{n${forms}}`, language, { n: found.value }) : WRITTEN[found.as](found.value), value: found.value };
   });
 }
