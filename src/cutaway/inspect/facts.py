@@ -296,6 +296,7 @@ def missed(seen: Run) -> Fact:
     }  # fmt: skip
 
 
+@torch.inference_mode()
 def speakers(seen: Run, token: int) -> Sequence[tuple[int, int]]:
     """The heads whose part in the last vector raises a token's score most: (layer, head), the strongest first."""
     model, config = seen.lm.model, seen.lm.config

@@ -1,7 +1,7 @@
 /** The one moment that every page is a view of: model, text, position, layer, head, step. It stands in the address. */
 
 import { read, write, type Place } from '../lib/url';
-import type { Token } from '../lib/token';
+import { spell, type Token } from '../lib/token';
 import { models } from './models.svelte';
 import { getTable, get, keepAsking, post, type Answer, type Query } from './server.svelte';
 import type { Table } from '../lib/binary';
@@ -167,7 +167,8 @@ class Moment {
           void this.#again;
           return async (signal) => {
             await models.wake(model, signal);
-            return post<Trace>('traces', { model, text, more }, signal);
+            const trace = await post<Trace>('traces', { model, text, more }, signal);
+            return { ...trace, tokens: spell(trace.tokens) };
           };
         },
         { wait: TYPING },
