@@ -137,3 +137,11 @@ def test_mistakes_are_said(seen):
         explain(seen, "residual.0", 0, 9_999)
     with pytest.raises(CutawayError, match="Nothing in this model"):
         explain(seen, "blocks.99.residual", 0, 0)
+
+
+def test_a_logit_is_named_by_its_token_and_other_columns_by_their_number(tiny_lm, seen):
+    [a] = tiny_lm.ids(" a")
+    assert explain(seen, "logits", -1, " a").to_dict() == explain(seen, "logits", len(seen) - 1, a).to_dict()
+    assert explain(seen, "blocks.1.attention.scores", -1, -1, -1).head == 3
+    with pytest.raises(CutawayError, match="numbers, not tokens"):
+        explain(seen, "final_norm", 0, " a")

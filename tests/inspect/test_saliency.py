@@ -61,6 +61,7 @@ def test_both_methods_equal_captum(tiny_lm, seen):
         norms = theirs[0].norm(dim=-1).detach()
         np.testing.assert_allclose(ours.share[0], (norms / norms.sum()).numpy(), rtol=1e-3, atol=1e-6)
         np.testing.assert_allclose(ours.norm[0], float(norms.sum()), rtol=1e-3)
+        np.testing.assert_allclose(ours.signed[0], theirs[0].sum(-1).detach().numpy(), rtol=1e-3, atol=1e-4)
 
         theirs, delta = captum.IntegratedGradients(forward).attribute(
             embeddings, additional_forward_args=extra, n_steps=16, return_convergence_delta=True
@@ -69,7 +70,32 @@ def test_both_methods_equal_captum(tiny_lm, seen):
         norms = theirs[0].norm(dim=-1).detach()
         np.testing.assert_allclose(ours.share[0], (norms / norms.sum()).numpy(), rtol=1e-3, atol=1e-5)
         np.testing.assert_allclose(ours.norm[0], float(norms.sum()), rtol=1e-3)
+        np.testing.assert_allclose(ours.signed[0], theirs[0].sum(-1).detach().numpy(), rtol=1e-3, atol=1e-3)
         assert float(ours.gap[0]) == pytest.approx(float(delta), abs=1e-3)
+
+
+def test_causes_have_a_sign_and_the_strongest_may_be_against(tiny_lm, seen):
+    """What lowers the logit when its embedding grows is against: by a difference quotient, which knows no autograd."""
+    from cutaway.inspect.saliency import logit_of
+
+    found = saliency(seen, targets=range(1, len(seen) + 1))
+    strongest = found.share.argmax(axis=1)
+    signs = found.signed[np.arange(len(strongest)), strongest]
+    assert (signs < 0).any() and (signs > 0).any()
+    embeddings, step = seen["token_embedding"], 1e-2
+    for row in (int(signs.argmin()), int(signs.argmax())):
+        logit, at = logit_of(seen, found.targets[row]), strongest[row]
+        more, less = embeddings.clone(), embeddings.clone()
+        more[at] *= 1 + step
+        less[at] *= 1 - step
+        with torch.no_grad():
+            assert np.sign(float(logit(more[None]) - logit(less[None]))) == np.sign(signs[row])
+    told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    np.testing.assert_allclose(told["signed"], found.signed, rtol=1e-4, atol=1e-5)
+
+
+def test_a_negative_target_counts_from_the_last_token(seen):
+    assert [one.position for one in saliency(seen, [-1, -2]).targets] == [len(seen) - 1, len(seen) - 2]
 
 
 def test_more_points_bring_the_integral_to_the_logits_change(seen):
@@ -111,7 +137,8 @@ def test_the_json_is_json(seen):
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"targets": [0]}, "nothing before it"), ({"targets": [99]}, "token 99"), ({"method": "magic"}, "gradient"),
+        ({"targets": [0]}, "nothing before it"), ({"targets": [99]}, "token 99"),
+        ({"targets": [-99]}, "token -"), ({"method": "magic"}, "gradient"),
         ({"steps": 0}, "1 or more"),
     ],
 )  # fmt: skip

@@ -68,13 +68,14 @@ def test_work_nobody_waits_for_stops_at_the_next_block(tiny_lm):
 
 
 def test_work_that_waits_in_line_for_nobody_is_never_begun():
-    worker, asker, hold = Worker(), Asker(), threading.Event()
+    worker, asker, begun, hold = Worker(), Asker(), threading.Event(), threading.Event()
     done: list[str] = []
 
     async def ask() -> None:
-        first = asyncio.ensure_future(worker.run(Asker(), lambda: hold.wait(30)))
+        first = asyncio.ensure_future(worker.run(Asker(), lambda: (begun.set(), hold.wait(30))))
         second = asyncio.ensure_future(worker.run(asker, lambda: done.append("second")))
-        await asyncio.sleep(0.05)
+        while not begun.is_set():
+            await asyncio.sleep(0.01)
         asker.left = True
         with pytest.raises(Outdated):
             await second

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
+import numpy as np
 import pytest
 
 from cutaway.inspect.attention import attention, heads
@@ -95,6 +96,36 @@ def test_attention_shows_the_numbers_of_the_cell_and_the_head(show, builtin):
         assert numbers(page, f"[data-summary={kind}]") == pytest.approx([getattr(found, kind)[0][5]], rel=1e-4)
 
 
+def test_the_attention_of_a_long_text_is_seen_named_and_has_a_scale(show, settle, long_lm):
+    """450 tokens: beside the first row, which is a weight of 1, weights of a few hundredths were nearly blank."""
+    text = "A robot must obey the orders given it by human beings, except where such orders would conflict. " * 12
+    count = len(long_lm.ids(text))
+    assert count > 300
+    page = show(at("attention", text=text, model="long", layer=1, head=2))
+    page.wait_for_selector(".heatmap canvas")
+    full = """() => {
+      const { width, height } = document.querySelector('.heatmap canvas');
+      const { data } = document.querySelector('.heatmap canvas').getContext('2d').getImageData(0, 0, width, height);
+      const cells = new Uint32Array(data.buffer), most = cells[0];
+      const row = (i) => cells.subarray(i * width, (i + 1) * width);
+      return [height, Array.from({ length: height }, (_, i) => row(i).includes(most))];
+    }"""
+    height, rows = page.evaluate(full)
+    assert height > 200 and all(rows), "the strongest cell of every row has the colour of the first, which is 1"
+    assert "strongest in the row" in page.inner_text(".legend")
+    for kind in ("row", "column"):
+        named = [one.inner_text() for one in page.query_selector_all(f".heatmap .label.{kind}")]
+        places = [int(one.split()[0]) for one in named]
+        assert len(named) > 10 and len(set(np.diff(places))) == 1
+    page.get_by_text("strongest of all", exact=True).click()
+    settle(page)
+    assert not all(page.evaluate(full)[1]) and page.inner_text(".legend").split() == ["0", "1.0"]
+    assert "tint=whole" in page.url
+    told = heads(run(long_lm, text), [1])
+    said = page.inner_text("dl:has([data-summary=induction])")
+    assert f"from {told.induction_queries:,} queries" in said
+
+
 def test_attention_has_a_picture_for_every_head_and_the_future_is_masked(show, settle, builtin):
     page = show(at("attention", position=2, key=5))
     assert page.locator(".glance button").count() == builtin.config.layers * builtin.config.heads
@@ -145,7 +176,7 @@ def test_typing_shows_the_last_text_and_never_an_older_one(show, settle, builtin
     assert page.locator("#text-field").count() == 0
 
 
-def test_an_older_answer_that_comes_late_is_dropped(show):
+def test_an_older_answer_that_comes_late_is_dropped(show, settle):
     """The first question's answer is held back until the second has been answered."""
     page = show(at("predict", SHORT))
     held = []
@@ -158,15 +189,16 @@ def test_an_older_answer_that_comes_late_is_dropped(show):
 
     page.route("**/api/traces", hold)
     page.keyboard.press("e")
-    page.locator("#text-field").fill("slow")
-    page.wait_for_timeout(400)
-    assert held
+    with page.expect_request(lambda asked: '"text":"slow"' in (asked.post_data or "")):
+        page.locator("#text-field").fill("slow")
     page.locator("#text-field").fill("quick")
-    page.wait_for_timeout(400)
+    chips = "[...document.querySelectorAll('.textbox .chips button')].map((one) => one.innerText).join('')"
+    page.wait_for_function(f"() => {chips} === 'quick'")
+    assert held
     for route in held:
         with suppress(Exception):  # aborted by the page already: as good
             route.continue_()
-    page.wait_for_timeout(300)
+    settle(page)
     assert "".join(page.locator(".textbox .chips button").all_inner_texts()) == "quick"
 
 

@@ -349,9 +349,9 @@ def test_on_a_phone_the_words_and_what_they_point_at_are_both_seen(show, languag
     page = show("#/attention?text=The+robot+must+obey+orders&tour=mask", width=375, height=740, language=language)
     page.wait_for_function(
         """() => {
-            const box = (one) => document.querySelector(one).getBoundingClientRect();
-            const [card, point] = [box('.card'), box('[data-toured]')];
-            return card.bottom <= point.top + 1 && point.top + 1 < 0.75 * innerHeight;
+          const place = (name) => document.querySelector(name)?.getBoundingClientRect();
+          const card = place(".card"), point = place("[data-toured]");
+          return card && point && card.bottom <= point.top + 1 && point.top < 0.75 * innerHeight;
         }"""
     )
     assert page.evaluate("document.documentElement.scrollWidth") <= 375

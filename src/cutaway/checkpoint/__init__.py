@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> GPT:
-    """The model in a folder or a file of any kind, ready to run (in float32 unless told otherwise)."""
+    """The model in a folder or a file of any kind, ready to run (in float32 unless told otherwise).
+
+    A LoRA adapter's folder gives its base model, with the adapter merged.
+    """
     folder = Path(folder)
     match file_kind(folder):
         case "packed":
@@ -32,8 +35,10 @@ def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dt
             from cutaway.checkpoint import nanogpt
 
             return nanogpt.read(folder, device, dtype)
-    from cutaway.checkpoint import huggingface, openai
+    from cutaway.checkpoint import adapter, huggingface, openai
 
+    if adapter.is_adapter(folder):
+        return adapter.read(folder, device, dtype)
     return (huggingface if _is_huggingface(folder) else openai).read(folder, device, dtype)
 
 
@@ -53,8 +58,10 @@ def read_config(folder: Path) -> Config:
             from cutaway.checkpoint import nanogpt
 
             return nanogpt.read_config(folder)
-    from cutaway.checkpoint import shape
+    from cutaway.checkpoint import adapter, shape
 
+    if adapter.is_adapter(folder):
+        return adapter.read_config(folder)
     return (shape.read_huggingface if _is_huggingface(folder) else shape.read_openai)(folder)
 
 

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.numbers import rounded
-from cutaway.inspect.run import Run, within
+from cutaway.inspect.run import Run
 from cutaway.inspect.values import AXES
-from cutaway.trace import names
+from cutaway.trace import names, within
 
 PROBABILITIES = "probabilities"
 """Not a step of the model but the last of the walk: softmax over the logits."""
@@ -118,10 +118,11 @@ class Place:
         return f"blocks.{self.layer - 1}.residual" if self.layer else "residual.0"
 
 
-@torch.inference_mode()
-def explain(run: Run, name: str, position: int, column: int, head: int | None = None, terms: int = 8) -> Cell:
+@torch.no_grad()
+def explain(run: Run, name: str, position: int, column: int | str, head: int | None = None, terms: int = 8) -> Cell:
     """How one number was made: `name` at a token, in a head where there are heads; `column` is the last axis (for
-    logits and "probabilities" a token id, for scores, masked scores and weights the position looked at).
+    logits and "probabilities" a token, by its id or its text; for scores, masked scores and weights the position
+    looked at).
     """
     known = [*names(run.lm.config), PROBABILITIES]
     known += [f"{one}{STANDARDIZED}" for one in known if one.endswith("norm")]
@@ -133,14 +134,17 @@ def explain(run: Run, name: str, position: int, column: int, head: int | None = 
         raise CutawayError(f"{name} is divided into heads: say which head.")
     if head is not None and not axes:
         raise CutawayError(f"{name} is not divided into heads: leave the head out.")
-    position = run.position(position)
-    row = _row(run, name, position, None if head is None else run.head(head))
+    position, head = run.position(position), None if head is None else run.head(head)
+    row = _row(run, name, position, head)
+    if isinstance(column, str):
+        if name not in ("logits", PROBABILITIES):
+            raise CutawayError(f"The columns of {name} are numbers, not tokens: {column!r:.80} is none of them.")
+        column = run.token(column).id
     column = within("key" if axes[-1:] == ("key",) else "column", column, len(row))
     # The final norm reads the stream as a block after the last would.
     layer = int(name.split(".")[1]) if name.startswith("blocks.") else run.lm.config.layers
-    made = MAKERS[step.removesuffix(STANDARDIZED)](
-        Place(run, name, layer, position, column, 0 if head is None else run.head(head))
-    )
+    make = MAKERS[step.removesuffix(STANDARDIZED)]
+    made = make(Place(run, name, layer, position, column, head or 0))
     value = float(row[column])
     listed: tuple[Term, ...] = ()
     count, rest = 0, 0.0
@@ -170,7 +174,7 @@ def standardized(run: Run, name: str, position: int) -> Tensor:
     """What a norm makes of a token's vector before gain and bias. [width]"""
     model, layer = run.lm.model, run.lm.config.layers if name == "final_norm" else int(name.split(".")[1])
     if name == "final_norm":
-        vector, epsilon = run.before(layer)[position], model.final_norm.eps
+        vector, epsilon = run[f"blocks.{layer - 1}.residual"][position], model.final_norm.eps
     elif name.endswith(".mlp.norm"):
         vector, epsilon = run[f"blocks.{layer}.residual.middle"][position], run.block(layer).mlp_norm.eps
     else:

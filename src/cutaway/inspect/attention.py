@@ -106,8 +106,10 @@ class Heads:
     """The weight on the token itself; measured from the second token on, and in a text of one token on that."""
     induction: Array | None
     """The weight on what followed the last time this token stood in the text; None if no token occurs twice."""
+    induction_queries: int = 0
+    """How many tokens `induction` is the mean over: of one or two it says little (see `roles`)."""
     pictures: tuple[tuple[bytes, ...], ...] = ()
-    """Small pictures of the weights, a byte for a cell, row by row."""
+    """Small pictures of the weights, a byte for a cell, row by row; a row's strongest is 255."""
     size: int = 0
     """How many cells wide and high a picture is."""
 
@@ -117,11 +119,12 @@ class Heads:
         return {
             "layers": list(self.layers),
             **{name: rounded(getattr(self, name)) for name in measures},
+            "induction_queries": self.induction_queries,
             "picture": {"size": self.size, "pixels": pixels} if self.pictures else None,
         }
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def heads(run: Run, layers: Sequence[int] | None = None, picture: int = 0) -> Heads:
     """What kind of looking each head of these layers (of all) does; with small pictures of so many cells, if asked."""
     chosen = run.layers(layers)
@@ -151,12 +154,13 @@ def heads(run: Run, layers: Sequence[int] | None = None, picture: int = 0) -> He
         first=tables["first"] if tokens > 1 else None,
         itself=tables["itself"],
         induction=array(torch.stack(induction)) if induction else None,
+        induction_queries=len(after_same),
         pictures=tuple(pictures),
         size=min(picture, tokens) if picture else 0,
     )
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def looking(run: Run, position: int, key: int) -> tuple[int, int, float]:
     """The head that looks most from one token to another: its layer, its number, and the weight."""
     position, key = run.position(position), run.position(key)
@@ -178,7 +182,11 @@ def follow_same(ids: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def draw(weights: Tensor, size: int) -> tuple[bytes, ...]:
-    """Each head's weights [head, query, key] as a picture: the strongest of each cell, the head's strongest at 255."""
-    small = F.adaptive_max_pool2d(weights, min(size, weights.shape[-1])) if weights.shape[-1] > size else weights
-    levels = (small / small.amax(dim=(1, 2), keepdim=True) * 255).round().to(torch.uint8)
+    """Each head's weights [head, query, key] as a picture: the strongest of each cell, the strongest of a row at 255.
+
+    The first token can look at itself only: beside that 1 the rows of a long text would be blank.
+    """
+    rows = weights / weights.amax(dim=-1, keepdim=True)
+    small = F.adaptive_max_pool2d(rows, min(size, rows.shape[-1])) if rows.shape[-1] > size else rows
+    levels = (small * 255).round().to(torch.uint8)
     return tuple(level.numpy().tobytes() for level in levels)

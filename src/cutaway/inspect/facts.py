@@ -139,7 +139,7 @@ def cut(seen: Run, word: str) -> Fact:
     }  # fmt: skip
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def alike(seen: Run, at: str = "") -> Fact:
     """The tokens whose rows of the embedding matrix point most nearly in the direction of this one's."""
     here = place_of(seen, at)
@@ -182,7 +182,7 @@ def kinds(seen: Run) -> Fact:
     return fact
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def neurons(seen: Run, layer: int = 0, at: str = "") -> Fact:
     """The first layer of an MLP at one token: how many of its sums are negative, and what becomes of them."""
     layer, here = min(layer, seen.lm.config.layers - 1), place_of(seen, at)
@@ -195,7 +195,7 @@ def neurons(seen: Run, layer: int = 0, at: str = "") -> Fact:
     }  # fmt: skip
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def added(seen: Run, layer: int = 0, at: str = "") -> Fact:
     """How long what an MLP adds is, beside the stream it is added to; and how long the stream is at both ends."""
     layer, here = min(layer, seen.lm.config.layers - 1), place_of(seen, at)
@@ -226,7 +226,7 @@ def layers(seen: Run) -> Fact:
     }  # fmt: skip
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def temperatures(seen: Run, cold: float = 0.3, hot: float = 2.0) -> Fact:
     """How often the likeliest token is drawn at a low and at a high temperature."""
     logits = seen.logits([-1])[0]
@@ -280,7 +280,7 @@ def first_of(seen: Run, word: str) -> int:
     return next((ids[0] for ids in cuts if len(ids) == 1), cuts[0][0])
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def missed(seen: Run) -> Fact:
     """The head without which the likeliest next token loses most, among those that speak for it most directly."""
     chances = seen.logits([-1])[0].softmax(-1)
@@ -296,7 +296,7 @@ def missed(seen: Run) -> Fact:
     }  # fmt: skip
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def speakers(seen: Run, token: int) -> Sequence[tuple[int, int]]:
     """The heads whose part in the last vector raises a token's score most: (layer, head), the strongest first."""
     model, config = seen.lm.model, seen.lm.config

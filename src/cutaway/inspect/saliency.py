@@ -38,12 +38,14 @@ class Target:
 
 @dataclass(frozen=True)
 class Saliency:
-    """For each target, the share of each token before it."""
+    """For each target, the share of each token before it, and whether it spoke for the target or against it."""
 
     method: str
     targets: tuple[Target, ...]
     share: Array
-    """[target, token]; a row sums to 1, and is 0 from the target on."""
+    """The published measure, without a sign. [target, token]; a row sums to 1, and is 0 from the target on."""
+    signed: Array
+    """Gradient x input added up: in logits, and negative where a token speaks against the target. [target, token]"""
     norm: Array
     """The sum of a row before it was made one. [target]"""
     gap: Array | None
@@ -54,17 +56,18 @@ class Saliency:
             "method": self.method,
             "targets": [target.to_dict() for target in self.targets],
             "share": rounded(self.share),
+            "signed": rounded(self.signed),
             "norm": rounded(self.norm),
             "gap": rounded(self.gap),
         }
 
 
 def saliency(run: Run, targets: Sequence[int] | None = None, method: str = "gradient", steps: int = 16) -> Saliency:
-    """How much each token before a target did for its logit: L2 norm of gradient x input, normalised.
+    """How much each token before a target did for its logit: L2 norm of gradient x input, normalised; and its sum.
 
-    Targets are positions of tokens in the text, or its length, for the likeliest next one. Unless they are named, they
-    are the tokens of the continuation, or without one the next token. `steps` is for integrated gradients only: the
-    points on the way from embeddings of zero to the real ones.
+    Targets are positions of tokens in the text (-1 is the last), or its length, for the likeliest next one. Unless they
+    are named, they are the tokens of the continuation, or without one the next token. `steps` is for integrated
+    gradients only: the points on the way from embeddings of zero to the real ones.
     """
     if method not in METHODS:
         raise CutawayError(f"There is no method {method!r}. Known: {', '.join(METHODS)}.")
@@ -72,6 +75,7 @@ def saliency(run: Run, targets: Sequence[int] | None = None, method: str = "grad
         raise CutawayError(f"The number of steps must be 1 or more, not {steps}.")
     if targets is None:
         targets = range(run.prompt, len(run)) if run.prompt < len(run) else [len(run)]
+    targets = [position + len(run) if position < 0 else position for position in targets]
     for position in targets:
         if not 1 <= position <= len(run):
             raise CutawayError(
@@ -86,7 +90,8 @@ def saliency(run: Run, targets: Sequence[int] | None = None, method: str = "grad
         parts, gap = torch.stack([row for row, _ in rows]), array(torch.stack([gap for _, gap in rows]))
     norms = parts.float().norm(dim=-1)  # [target, token]
     total = norms.sum(-1)
-    return Saliency(method, tuple(found), array(norms / total.clamp(min=1e-30)[:, None]), array(total), gap)
+    share, signed = array(norms / total.clamp(min=1e-30)[:, None]), array(parts.float().sum(-1))
+    return Saliency(method, tuple(found), share, signed, array(total), gap)
 
 
 def _chosen(run: Run, position: int) -> tuple[Token, float]:
@@ -106,7 +111,7 @@ def logit_of(run: Run, target: Target, length: int | None = None) -> Callable[[T
 
 
 def _read(run: Run, ids: Tensor, embeddings: Tensor) -> Tensor:
-    trace = Fused((), {**run.trace.replace, "token_embedding": lambda _: embeddings})
+    trace = Fused((), {**run.trace.replace, "token_embedding": embeddings})
     return run.lm.model.read(ids, trace=trace)
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cutaway.errors import CutawayError
@@ -41,9 +41,15 @@ class TooLong(CutawayError):
 class Explorer:
     """Models, runs and the one thread they live in. Knows nothing of HTTP."""
 
-    def __init__(self, folders: Sequence[str] = (), device: str | None = None, dtype: str | None = None):
+    def __init__(
+        self,
+        folders: Sequence[str] = (),
+        device: str | None = None,
+        dtype: str | None = None,
+        tokenizers: Mapping[str, str] | None = None,
+    ):
         self.worker = Worker()
-        self.models = Models(folders, device, dtype, prepare=lambda lm: self.worker.watch(lm.model))
+        self.models = Models(folders, device, dtype, lambda lm: self.worker.watch(lm.model), tokenizers)
         self.runs: OrderedDict[str, Run] = OrderedDict()
         self.lock = threading.Lock()
 

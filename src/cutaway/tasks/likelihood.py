@@ -51,7 +51,7 @@ def entailment(lm: LanguageModel, premise: str, hypothesis: str) -> Weighed:
     return weigh(lm, list(CONNECTIVES), [(premise + word, f" {hypothesis}") for word in CONNECTIVES.values()])
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def weigh(lm: LanguageModel, labels: Sequence[str], ways: Sequence[tuple[str, str]]) -> Weighed:
     """The log-probability of the second text of each pair after the first."""
     cut = [(tuple(lm.ids(before)) or (lm.config.end,), tuple(lm.ids(after))) for before, after in ways]

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { decode, table } from './binary';
 import * as branches from './branches';
 import { catalogue, compose } from './catalogue';
-import { css, scale, shareStep, signedStep } from './colour';
+import { byRow, css, scale, shareStep, signedStep } from './colour';
 import { bring, foldTable, foldVector } from './fold';
 import { bytes, count, number, percent, short } from './format';
 import { spell, stacked, visible } from './token';
@@ -96,4 +96,8 @@ test('tokens that are parts of characters know which', () => {
   expect([visible(a!), visible(c!), stacked(b!)]).toEqual(['‹你 e4›', '·', { above: '你', below: 'bd a0' }]);
   expect(spell([token('a0'), token('e4 bd')]).map((one) => one.of)).toEqual([undefined, undefined]); // no character at all
   expect(spell([token('bd a0 e4'), token('bd a0')]).map((one) => one.of)).toEqual(['你', '你']); // after bytes that are none
+});
+
+test('a table row by row has every row at full colour, and keeps what is zero', () => {
+  expect([...byRow(Float32Array.of(1, 0, 0.02, 0.01, 0, 0), 2)]).toEqual([1, 0, 1, 0.5, 0, 0]);
 });

@@ -21,7 +21,7 @@ def router(explorer: Explorer) -> APIRouter:
     @api.get("/traces/{key}/saliency")
     async def view(
         key: str,
-        target: Annotated[int, Query(ge=1)],
+        target: int,
         request: Request,
         method: Method = Method.gradient,
         steps: Annotated[int, Query(ge=1, le=64)] = 16,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
 from cutaway.checkpoint import hub
@@ -109,8 +109,8 @@ def router(explorer: Explorer) -> APIRouter:
     async def view(
         key: str,
         request: Request,
-        layer: Annotated[int, Query(ge=0)] = 0,
-        head: Annotated[int | None, Query(ge=0)] = None,
+        layer: int = 0,
+        head: int | None = None,
     ) -> dict[str, Any]:
         def work() -> dict[str, Any]:
             from cutaway.inspect.between import between
@@ -134,12 +134,12 @@ def listing(explorer: Explorer) -> list[dict[str, Any]]:
     others = [(name, Path(name)) for name in explorer.models.folders]
     others += [(model.name, model.folder) for model in hub.local()]
     for name, folder in [*((name, locate(name)) for name in SHIPPED if name in kinds), *others]:
-        there = (folder / "config.json").is_file() and (folder / "task.json").is_file()
+        there = (folder / "config.json").is_file()
         try:
             task: Any = load_task(folder) if there else kinds.get(name)
         except CutawayError:
             continue
-        if task is not None and task.name != "language":
+        if isinstance(task, Translation | Summary) or (task is not None and task.outputs):
             found.append({"name": name, "task": task.name, "there": there, **asks(task)})
     for name, wants in BY_LIKELIHOOD.items():
         found.append({"name": name, "task": name, "there": True, "two_way": False, "by": "likelihood", **wants})

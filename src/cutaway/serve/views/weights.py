@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
@@ -11,6 +11,10 @@ from cutaway.config import SIZES
 from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.numbers import rounded
 from cutaway.serve.explorer import Explorer
+
+if TYPE_CHECKING:
+    from cutaway.inspect.picture import Picture
+    from cutaway.language_model import LanguageModel
 
 DRAWN = 64
 """So many matrices drawn are remembered: weights do not change."""
@@ -53,14 +57,14 @@ def router(explorer: Explorer) -> APIRouter:
         bins: Annotated[int, Query(ge=1, le=200)] = 61,
     ) -> dict[str, Any]:
         from cutaway.inspect.distribution import distribution
-        from cutaway.inspect.picture import picture
 
         def work() -> dict[str, Any]:
             lm = explorer.models.get(model)
             asked = (model, name, size, bins)
             if asked not in drawn:
                 spread = distribution(lm, name, bins).to_dict()
-                drawn[asked] = {"model": model, "picture": picture(lm, name, size).to_dict(), "distribution": spread}
+                picture = as_stored(lm, name, size).to_dict()
+                drawn[asked] = {"model": model, "picture": picture, "distribution": spread}
                 while len(drawn) > DRAWN:
                     drawn.popitem(last=False)
             return drawn[asked]
@@ -75,17 +79,24 @@ def router(explorer: Explorer) -> APIRouter:
         size: Annotated[int, Query(ge=1, le=32)] = 16,
     ) -> dict[str, Any]:
         """Small pictures of several matrices: the means, and the largest weight of each."""
-        from cutaway.inspect.picture import picture
 
         def work() -> dict[str, Any]:
             lm = explorer.models.get(model)
             found = {}
             for one in name:
                 explorer.worker.check()
-                seen = picture(lm, one, size)
+                seen = as_stored(lm, one, size)
                 found[one] = {"mean": rounded(seen.mean), "std": rounded(seen.total["std"])}
             return {"model": model, "pictures": found}
 
         return await explorer.worker.run(request, work)
 
     return api
+
+
+def as_stored(lm: LanguageModel, name: str, size: int) -> Picture:
+    """A matrix as the page draws it and its table counts it: inputs x outputs."""
+    from cutaway.inspect.parameters import find
+    from cutaway.inspect.picture import picture
+
+    return picture(lm, find(lm.config, name).stored, size)

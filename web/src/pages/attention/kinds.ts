@@ -9,6 +9,7 @@ export interface Heads {
   first: number[][] | null;
   itself: number[][];
   induction: number[][] | null;
+  induction_queries: number;
   picture: { size: number; pixels: string[][] } | null;
 }
 
@@ -25,6 +26,8 @@ export interface Head {
   entropy: number;
   distance: number;
   shares: Record<Share, number | null>;
+  /** How many queries the induction is the mean over. */
+  queries: number;
   pixels: string;
 }
 
@@ -64,6 +67,7 @@ export function list(found: Heads, ids: number[]): Head[] {
         entropy,
         distance: found.distance[i]![head]!,
         shares,
+        queries: found.induction_queries,
         pixels: found.picture?.pixels[i]?.[head] ?? '',
       };
     }),

@@ -1,8 +1,9 @@
 /** The page's pictures as SVG, drawn from the numbers. */
 
 import { fromBase64, type Table } from '../../lib/binary';
-import { css, largest, shareStep, signedStep } from '../../lib/colour';
+import { byRow, css, largest, shareStep, signedStep } from '../../lib/colour';
 import { foldTable } from '../../lib/fold';
+import { number } from '../../lib/format';
 import { el, picture, text } from '../../lib/svg';
 import { visible, type Token } from '../../lib/token';
 import { palette } from '../../state/palette.svelte';
@@ -22,31 +23,37 @@ function raster(columns: number, rows: number, colourOf: (index: number) => numb
   return canvas.toDataURL('image/png');
 }
 
-export function headPicture(table: Table, tokens: Token[], stage: string, name: string): string {
+export function headPicture(table: Table, tokens: Token[], stage: string, name: string, rowByRow: boolean): string {
   const side = 640;
-  const labelled = table.rows <= 64;
+  const drawn = table.rows <= 64;
   const cell = side / table.rows;
-  const most = largest(table.values);
+  const values = rowByRow ? byRow(table.values, table.columns) : table.values;
+  const most = largest(values);
   const colourOf = (value: number): number =>
     value < -1e4 ? palette.masked : stage === 'weights' ? palette.share[shareStep(value, most)]! : palette.signed[signedStep(value, most)]!;
-  const left = labelled ? 110 : 24;
-  const top = labelled ? 110 : 48;
+  const left = 110;
+  const top = 110;
   const body: string[] = [];
-  if (labelled) {
-    for (let i = 0; i < table.values.length; i++) {
+  const stride = Math.ceil(10 / cell);
+  tokens.forEach((token, i) => {
+    if (i % stride) return;
+    const size = Math.min(12, cell * stride);
+    const said = stride > 1 ? `${i} ${visible(token)}` : visible(token);
+    body.push(text(left - 6, top + (i + 0.5) * cell + size / 3, said, { 'text-anchor': 'end', 'font-size': size, 'font-family': 'monospace' }));
+    body.push(text(0, 0, said, { transform: `translate(${left + (i + 0.5) * cell + size / 3} ${top - 6}) rotate(-60)`, 'font-size': size, 'font-family': 'monospace' }));
+  });
+  if (drawn) {
+    for (let i = 0; i < values.length; i++) {
       const [r, c] = [Math.floor(i / table.columns), i % table.columns];
-      body.push(el('rect', { x: left + c * cell, y: top + r * cell, width: cell + 0.3, height: cell + 0.3, fill: css(colourOf(table.values[i]!)) }));
+      body.push(el('rect', { x: left + c * cell, y: top + r * cell, width: cell + 0.3, height: cell + 0.3, fill: css(colourOf(values[i]!)) }));
     }
-    tokens.forEach((token, i) => {
-      const size = Math.min(12, cell);
-      body.push(text(left - 6, top + (i + 0.7) * cell, visible(token), { 'text-anchor': 'end', 'font-size': size, 'font-family': 'monospace' }));
-      body.push(text(0, 0, visible(token), { transform: `translate(${left + (i + 0.6) * cell} ${top - 6}) rotate(-60)`, 'font-size': size, 'font-family': 'monospace' }));
-    });
   } else {
-    const folded = foldTable(table.values, table.rows, table.columns, { row: 0, column: 0, size: table.rows }, side * 2);
+    const folded = foldTable(values, table.rows, table.columns, { row: 0, column: 0, size: table.rows }, side * 2);
     body.push(el('image', { x: left, y: top, width: side, height: side, href: raster(folded.columns, folded.rows, (i) => colourOf(folded.values[i]!)) }));
   }
-  return picture(left + side + 24, top + side + 24, name, text(16, 24, `${name} · ${t(`attention.stage_${stage}`)}`, { 'font-weight': 600 }), ...body);
+  const scale = `${t('attention.tint')}: ${rowByRow ? t('attention.tint_row') : number(most)}`;
+  body.push(text(left, top + side + 20, scale, { 'font-size': 12 }));
+  return picture(left + side + 24, top + side + 32, name, text(16, 24, `${name} · ${t(`attention.stage_${stage}`)}`, { 'font-weight': 600 }), ...body);
 }
 
 export function glancePicture(heads: Head[]): string {
