@@ -1,7 +1,7 @@
 /** The one moment that every page is a view of: model, text, position, layer, head, step. It stands in the address. */
 
 import { read, write, type Place } from '../lib/url';
-import type { Token } from '../lib/token';
+import { spell, type Token } from '../lib/token';
 import { models, NotOpened } from './models.svelte';
 import { Past } from './past';
 import { connection, getTable, get, keepAsking, post, type Answer, type Query } from './server.svelte';
@@ -162,6 +162,12 @@ class Moment {
     return { page, model, text, more, position, layer, head, step, tour, settings: { ...this.settings[page] } };
   }
 
+  /** Take over what a place says, without a new entry in the browser's history. */
+  show({ page, settings, ...place }: Place): void {
+    Object.assign(this, place, { page });
+    this.settings[page] = settings;
+  }
+
   link(): string {
     return location.href.replace(/#.*$/s, '') + write(this.place());
   }
@@ -195,10 +201,10 @@ class Moment {
               return this.trace!;
             }
             this.ready = model;
-            if (!this.trace) void post<Token[]>('tokens', { model, text, ids: more }, signal).then((cut) => (this.cut = cut), () => undefined);
+            if (!this.trace) void post<Token[]>('tokens', { model, text, ids: more }, signal).then((cut) => (this.cut = spell(cut)), () => undefined);
             const trace = await post<Trace>('traces', { model, text, more }, signal);
             for (const done of this.#remade.splice(0)) done();
-            return trace;
+            return { ...trace, tokens: spell(trace.tokens) };
           };
         },
         { wait: TYPING },
@@ -214,10 +220,9 @@ class Moment {
   }
   /** Be where the address says; `all` are the settings that the other pages had there. */
   #take(all: Record<string, Record<string, string>> | null): { lang?: string; theme?: string } {
-    const { settings, lang, theme, ...place } = read(location.hash, USUAL);
-    Object.assign(this, place);
+    const { lang, theme, ...place } = read(location.hash, USUAL);
     if (all) this.settings = { ...all };
-    this.settings[place.page] = settings;
+    this.show(place);
     return { lang, theme };
   }
 }
