@@ -55,7 +55,7 @@ def test_builtin_means_the_translator_that_ships(cutaway):
     assert named.json["model"] == "translator"
     assert plain.out == named.json["text"] + "\n"
     needless = cutaway("translate", "Help me.", "--back")
-    assert needless.code == 2 and "sees for itself which language" in needless.err
+    assert needless.code == 2 and "recognizes the language by itself" in needless.err
 
 
 def test_an_argument_is_one_text(run, wanted):
