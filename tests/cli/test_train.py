@@ -227,7 +227,7 @@ def test_a_training_is_made_longer_and_ended_early_from_the_command_line(train, 
     assert ran.code == 0 and "Chosen: train.steps = 6 (4 before; the learning rate was " in ran.err
     assert [line["step"] for line in read_lines(model / "metrics.jsonl")] == [1, 2, 3, 4, 5, 6]
     refused = train("--resume", "-o", model, "--steps", 5)
-    assert refused.code == 2 and "come to step 6, and train.steps = 5 is not beyond it" in refused.err
+    assert refused.code == 2 and "reached step 6, and train.steps = 5 is not beyond it" in refused.err
     wild = ("--steps", 40, "--learning-rate", 0.5, "--patience", 1, "--set", "train.evaluate_every=2")
     ran = train(data / "my.txt", "-o", tmp_path / "wild", *SHAPE, *wild)
     assert ran.code == 0 and "Ended early, after step " in ran.err

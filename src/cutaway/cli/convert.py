@@ -92,7 +92,7 @@ def check(output: Path, to: str, dtype: str | None, force: bool) -> None:
         )
     there = any(output.iterdir()) if output.is_dir() else output.exists()
     if there and not force:
-        raise CutawayError(f"{output} is already there. Choose another place, or write over it with --force.")
+        raise CutawayError(f"{output} already exists. Choose another name, or overwrite it with --force.")
 
 
 def write(model: str, lm: LanguageModel, output: Path, to: str, dtype: str | None) -> None:

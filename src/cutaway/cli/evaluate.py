@@ -81,9 +81,9 @@ def evaluate(
     folder = options.locate(model)
     task = load_task(folder)
     if task.outputs and dtype is not None:
-        raise CutawayError("A classifier is measured in float32: leave --dtype away.")
+        raise CutawayError("A classifier is measured in float32: leave out --dtype.")
     if task.outputs and tokenizer is not None:
-        raise CutawayError("A classifier is measured with its own tokenizer: leave --tokenizer away.")
+        raise CutawayError("A classifier is measured with its own tokenizer: leave out --tokenizer.")
     with screen.working("looking for the data"):
         from cutaway.evaluate import run
 

@@ -129,7 +129,7 @@ def generate(
     if interactive and (batch or file or prompt is not None):
         raise CutawayError("--interactive asks for its prompts: give it none, and no --file or --batch.")
     if batch and prompt is not None:
-        raise CutawayError("--batch reads prompts from --file or standard input: leave the prompt away.")
+        raise CutawayError("--batch reads prompts from --file or standard input: leave out the prompt.")
     prompts = [] if interactive else read_prompts(prompt, file, batch)
     writer = Writer(options.load(model, device, dtype, engine, weights, tokenizer), settings, special, as_json)
     if interactive:

@@ -113,7 +113,7 @@ def view(function: Callable[..., None]) -> Callable[..., None]:
     ) -> Asked:
         given = options.read_text(text, file)
         if not given:
-            raise CutawayError(f'There is no text to look into. Example: cutaway inspect {function.__name__} "A robot"')
+            raise CutawayError(f'There is no text to inspect. Example: cutaway inspect {function.__name__} "A robot"')
         if html is not None and html.is_dir():
             raise CutawayError(f"{html} is a folder: --html takes the name of a file to write.")
         lm = options.load(model, device, dtype, tokenizer=tokenizer)

@@ -76,7 +76,7 @@ def shipped(model: str, verb: str) -> str:
 def untrained(model: str, task: Task, wanted: str, data: str) -> CutawayError:
     """What to say of a model that was trained for another task, and how to get one for the wanted."""
     return CutawayError(
-        f"{model} was trained for {task.name}, not for {wanted}. Leave out --model for the one that ships, or train "
+        f"{model} was trained for {task.name}, not for {wanted}. Leave out --model to use the model included, or train "
         f"your own: cutaway train {data} --task {wanted} -o my-model. Then add --model my-model."
     )
 

@@ -41,7 +41,7 @@ def tokens(
     """
     if train or output:
         if text is not None or file is not None:
-            raise CutawayError("A vocabulary is learned from --train FILE: leave the text away.")
+            raise CutawayError("A vocabulary is trained on --train FILE: leave out the text.")
         learn(train or [], size, output, as_json)
         return
     data, _ = options.read_bytes(text, file)
@@ -79,7 +79,7 @@ def learn(files: list[Path], size: int, output: Path | None, as_json: bool) -> N
     if not files or output is None:
         raise CutawayError("To train a vocabulary, give both --train FILE and --output FOLDER.")
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise CutawayError(f"{output} is already there. Choose another place.")
+        raise CutawayError(f"{output} already exists. Choose another name.")
     with progress.one(", ".join(path.name for path in files)) as report:
         tokenizer = Tokenizer.train_files(files, size, progress=report)
     tokenizer.save(output)

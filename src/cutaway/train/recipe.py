@@ -252,7 +252,7 @@ class Recipe:
             name, found, text = change.partition("=")
             section, dot, key = name.strip().partition(".")
             if not (found and dot):
-                raise CutawayError(f"{change!r} is no change: write it like train.steps=100.{hint(section)}")
+                raise CutawayError(f"{change!r} is not a setting: write it like train.steps=100.{hint(section)}")
             recipe = recipe.but({section: {key: parsed(section, key, text.strip())}})
         return recipe
 
@@ -362,7 +362,7 @@ def seconds(text: str) -> float:
         sum(float(part or 0) * unit for part, unit in zip(parts.groups(), (3600, 60, 1), strict=True)) if parts else 0
     )
     if not total:
-        raise CutawayError(f"{text!r} is no length of time: write it like 90s, 30m or 1h30m.")
+        raise CutawayError(f"{text!r} is not a duration: write it like 90s, 30m or 1h30m.")
     return total
 
 
