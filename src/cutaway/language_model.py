@@ -282,7 +282,7 @@ class LanguageModel:
         kind = self.weights or (self._engine.weights if self._engine else "float32")
         if kind != "float32":
             raise CutawayError(
-                f"Changes are made by torch, and {self.name} writes with weights packed to {kind}: "
+                f"Changes are made by torch, and {self.name} generates with weights packed to {kind}: "
                 "load it without `weights`, or the model that the file was made of."
             )
         from cutaway.inspect.generation import under_changes
@@ -381,7 +381,7 @@ def load(
     that is at hand. A model that has none takes ids and gives ids.
     """
     if isinstance(dtype, str) and dtype not in DTYPES:
-        raise CutawayError(f"Unknown number type {dtype!r}. Known: {', '.join(DTYPES)}.")
+        raise CutawayError(f"Unknown data type {dtype!r}. Known: {', '.join(DTYPES)}.")
     path = locate(name)
     if is_packed(path):
         return load_packed(path, name, device, dtype, engine, weights, tokenizer)
@@ -418,7 +418,7 @@ def load_packed(
     packed = replace(packed, config=with_known_end(packed.config, known))
     if weights is not None and check_kind(weights) != packed.weights:
         raise CutawayError(
-            f"{path} holds {packed.weights} weights. Leave `weights` away, or load the model they are of."
+            f"{path} holds {packed.weights} weights. Leave out `weights`, or load the model they are of."
         )
     place = "cpu" if device is None or str(device) == "cpu" else find_device(device).type
     if engine == "auto" and (place != "cpu" or dtype is not None):

@@ -33,7 +33,7 @@ ARGUMENTS = {
 SAYS = {
     "attention": "layer 1, head 2", "heads": "entropy", "roles": "12 queries", "path": "what adds to the logit",
     "lens": "the rank of", "saliency": "because of", "neurons": "speaks for", "groups": "neurons, such as",
-    "factors": "left unexplained",
+    "factors": "unexplained: ",
     "change": "what moved most", "cache": "multiplications instead of", "beams": "found",
     "parameters": "root mean square",
 }  # fmt: skip
@@ -160,8 +160,8 @@ def test_a_long_text_in_the_terminal_and_as_json(cutaway, folder):
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["lens", ""], "no text to look into"),
-        (["lens"], "no text to look into"),
+        (["lens", ""], "no text to inspect"),
+        (["lens"], "no text to inspect"),
         (["lens", "x " * 60], "48"),
         (["lns", "a"], "Did you mean 'lens'"),
         (["attention", "a b", "--layer", 9], "from 0 to 2"),

@@ -508,8 +508,8 @@ def test_a_worker_that_is_killed_is_reported_and_the_rest_is_kept(tmp_path, toke
         "try: run()\nexcept Exception as error: print(type(error).__name__, error)"
     )
     said = in_a_script(tmp_path, tokenizer, code, workers=2).stdout
-    assert "CutawayError A process that was tokenising the data was ended by signal 9." in said
-    assert "run the same again to go on" in said
+    assert "CutawayError A process that was tokenizing the data was ended by signal 9." in said
+    assert "run the same command again to continue" in said
     data = make([tmp_path / "data"], tokenizer, Language(), tmp_path / "cache", 0.1)
     assert contents(data) == contents(make([tmp_path / "data"], tokenizer, Language(), tmp_path / "fresh", 0.1))
 

@@ -42,7 +42,7 @@ def attention(run: Run, found: Attention) -> None:
     position = len(run) - 1 if found.position is None else found.position
     weights = found.weights[row][: position + 1]
     best = sorted(range(position + 1), key=lambda key: -weights[key])[:10]
-    screen.show(Text.assemble(word(run.tokens[position]), (f" (token {position}) looks at", "dim")))
+    screen.show(Text.assemble(word(run.tokens[position]), (f" (token {position}) attends to", "dim")))
     lines = [
         screen.Row(f"{word(run.tokens[key])}  {key}  score {found.scores[row][key]:.2f}", float(weights[key]))
         for key in best
@@ -163,7 +163,7 @@ def saliency(run: Run, found: Saliency) -> None:
         else:
             tinted(run.tokens, share, "{:.0%}", signs=["-" if one < 0 else "" for one in signed])
     sign = "numbers with a sign are gradient x input, in logits:" if len(found.targets) == 1 else "minus:"
-    screen.show(Text(f"\n{sign} below zero a token speaks against the one explained", "dim"))
+    screen.show(Text(f"\n{sign} a negative share counts against the token explained", "dim"))
 
 
 def against(signed: float) -> str:
@@ -204,7 +204,7 @@ def factors(run: Run, found: Factors) -> None:
         some = " ".join(f"{layer}.{neuron}" for layer, neuron, _ in factor.neurons[:5])
         title(f"factor {number}: {100 * factor.share:.1f} %, neurons such as {some}")
         tinted(run.tokens, factor.tokens)
-    screen.show(Text(f"\nleft unexplained: {100 * found.unexplained:.1f} % of the activations' sum of squares", "dim"))
+    screen.show(Text(f"\nunexplained: {100 * found.unexplained:.1f} % of the activations' sum of squares", "dim"))
 
 
 def change(run: Run, found: Changed) -> None:

@@ -262,10 +262,10 @@ def written(
 def check(lm: LanguageModel, ids: Sequence[int]) -> None:
     """Refuse a text with nothing to look at, or more than the model can look at."""
     if not ids:
-        raise CutawayError("There is no text to look into. Give at least one word.")
+        raise CutawayError("There is no text to inspect. Give at least one word.")
     if len(ids) > lm.config.context:
         raise CutawayError(
-            f"The text is {len(ids):,} tokens long and {lm.name} looks at {lm.config.context:,}. Shorten it."
+            f"The text is {len(ids):,} tokens long and {lm.name} has a context of {lm.config.context:,}. Shorten it."
         )
 
 

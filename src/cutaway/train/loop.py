@@ -93,7 +93,7 @@ def begin(
         if recipe is None and resume and (output / "recipe.toml").is_file():
             recipe = resuming.written_recipe(output)
         if recipe is None:
-            raise CutawayError(f"There is nothing to resume in {output}: name the data or a recipe to begin.")
+            raise CutawayError(f"There is nothing to resume in {output}: name the data or a recipe to start.")
         resuming.require_no_model(output)
         if records is not None:
             recipe = recipe.but({"data": {"paths": [str(kept.keep(records, output).absolute())]}})
@@ -379,8 +379,8 @@ class Run:
             f"The checkpoint of step {state.read(before).step:,} is intact" if before else "Nothing had been saved yet"
         )
         return CutawayError(
-            f"{what} at step {number:,}, with a learning rate of {rate:.2e}: this training has run away, and was "
-            f"stopped before it spoiled the weights. {intact}. Begin again with a lower learning rate, such as "
+            f"{what} at step {number:,}, with a learning rate of {rate:.2e}: training has diverged, and was "
+            f"stopped before it could damage the weights. {intact}. Start again with a lower learning rate, such as "
             f"{self.how.learning_rate / 3:.0e}, or a longer warm-up."
         )
 

@@ -24,7 +24,7 @@ def make_optimizer(model: nn.Module, how: Train) -> torch.optim.AdamW:
     whole = [one for name, one in matrices if how.optimizer == "muon" and re.search(r"\bblocks\.", name)]
     if any(isinstance(one, DTensor) for one in whole):
         raise CutawayError(
-            "Muon needs each matrix whole, and train.shard divides them between processes. Say train.shard = false, "
+            "Muon needs each matrix whole, and train.shard splits them between processes. Set train.shard = false, "
             'or train.optimizer = "adamw".'
         )
     taken = set(map(id, whole))
