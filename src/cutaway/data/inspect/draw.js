@@ -288,7 +288,7 @@ const draw = (() => {
       root.append(heat(data.recovered, (row, column, value) => `layer ${row}, ${columns[column]}${data.what === "head" ? "" : ` (token ${column})`}: ${number(data.values[row][column])}, ${number(value)} of the difference`,
         data.values.map((_, layer) => `layer ${layer}`), { across: columns }));
       const cells = data.recovered.flatMap((row, layer) => row.map((value, at) => [`layer ${layer}, ${columns[at]}`, value, `${number(data.values[layer][at])}${data.what === "head" ? "" : `, token ${at}`}`]));
-      root.append(bars(cells.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 12)));
+      root.append(add(make("div", undefined, "scroll"), bars(cells.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 12))));
     },
     cache(root, run, data) {
       section(root, "What each step computed, and what it found in the cache", `${number(data.per_token_bytes)} bytes a token; `
