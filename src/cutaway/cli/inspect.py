@@ -323,6 +323,37 @@ def change(
     asked.answer("change", after, found.to_dict(), lambda: drawings.change(after, found))
 
 
+def sweep(
+    clean: Annotated[str, options.argument(metavar="CLEAN", help="The text with the answer.")],
+    corrupted: Annotated[str, options.argument(metavar="CORRUPTED", help="As many tokens, with another answer.")],
+    token: Annotated[str, option("--for", value="TOKEN", help="The answer to the clean text, as text or id:N.")],
+    against: Annotated[str | None, option("--against", value="TOKEN", help="Measure the lead over this token.")] = None,
+    what: Annotated[str, option("--what", value="WHAT", help="residual, attention, mlp or head.")] = "residual",
+    position: Position = -1,
+    special: options.Special = False,
+    model: options.Model = "builtin",
+    tokenizer: options.TokenizerName = None,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    html: Html = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Patch one piece of the clean text's run after another into the corrupted one's: where the answer lies.
+
+    Example: cutaway inspect sweep "She had a ball. She saw the" "She had a hat. She saw the" --for " ball"
+    """
+    from cutaway.cli import progress
+    from cutaway.inspect.metric import LogitDifference, Probability
+
+    lm = options.load(model, device, dtype, tokenizer=tokenizer)
+    first, second = (lm.tokenizer.encode(text, special=special) for text in (clean, corrupted))
+    metric = LogitDifference(token, against, position=position) if against else Probability(token, position=position)
+    with progress.counted(f"patching {what}") as report:
+        found = lm.sweep(first, second, what, metric=metric, progress=report)
+    data = {"model": lm.name, **found.to_dict()}
+    Asked(lm, [], as_json, html).answer("sweep", None, data, lambda: drawings.sweep(found))
+
+
 @view
 def cache(asked: Asked, max_tokens: MaxTokens = 10) -> None:
     """What each generation step computes, what it reuses from the cache, and the cost without it.
@@ -395,5 +426,6 @@ def write(path: Path, text: str) -> None:
 
 
 VIEWS = (
-    attention, heads, roles, path, lens, saliency, neurons, groups, factors, change, cache, beams, parameters,
+    attention, heads, roles, path, lens, saliency, neurons, groups, factors, change, sweep, cache, beams,
+    parameters,
 )  # fmt: skip

@@ -21,6 +21,7 @@ TITLES = {
     "groups": "Neurons that do alike",
     "factors": "What fires together",
     "change": "Before and after",
+    "sweep": "Where the answer lies",
     "cache": "What the cache saves",
     "beams": "The search tree",
     "parameters": "A matrix of weights",
