@@ -170,7 +170,7 @@ def law_like(rng: Rng) -> str:
 
 
 def pronoun(rng: Rng) -> str:
-    """"It" is the one that was spoken of: what it does next tells which one that was."""
+    """ "It" is the one that was spoken of: what it does next tells which one that was."""
     who = rng.choice(train(CHARACTERS))
     thing, place = rng.choice(train(THINGS)), rng.choice(train(PLACES_OF))
     if rng.random() < 0.45 and (able := [one for one in train(CHARACTERS) if one in SOUNDS]):
@@ -396,7 +396,9 @@ def neighbour(rng: Rng) -> str:
             f"{this} comes after {before}.",
             f"What {unit} comes after {this}? {after}.",
             f"Today is {this}. Tomorrow will be {after}." if unit == "day" else f"It is {this}. Next comes {after}.",
-            f"If today is {this}, yesterday was {before}." if unit == "day" else f"{before} is over, {this} is here, and {after} is next.",  # fmt: skip
+            f"If today is {this}, yesterday was {before}."
+            if unit == "day"
+            else f"{before} is over, {this} is here, and {after} is next.",  # fmt: skip
         ]
     )
 

@@ -79,7 +79,9 @@ def main() -> None:
     table = {gpt2.token_bytes(token): token for token in range(len(gpt2))}
     ours = {table[tokenizer.token_bytes(token)] for token in range(len(tokenizer))}
     share = sum(count for token, count in used.items() if token in ours) / used.total()
-    print(f"{len(tokenizer):,} tokens: all {len(must):,} of the exhibits, and {share:.3%} of what the stories are made of.")
+    print(
+        f"{len(tokenizer):,} tokens: all {len(must):,} of the exhibits, and {share:.3%} of what the stories are made of."
+    )
 
 
 if __name__ == "__main__":

@@ -380,11 +380,18 @@ class Training:
             self.at, done = self.at + PIECES, done + PIECES * PIECE
             if self.step % 20 == 0:
                 speed = done / (time.monotonic() - begun)
-                self.tell({"step": self.step, "loss": round(sum(losses) / len(losses), 4), "tokens_a_second": round(speed)})
+                self.tell(
+                    {"step": self.step, "loss": round(sum(losses) / len(losses), 4), "tokens_a_second": round(speed)}
+                )
                 losses = []
             if look and self.step % look == 0:
                 gpt = self.shared.model(self.shared.mean).eval()
-                self.tell({"step": self.step, "bits_per_byte": round(bits_per_byte(gpt, self.tokenizer, self.held_out[:60]), 4)})
+                self.tell(
+                    {
+                        "step": self.step,
+                        "bits_per_byte": round(bits_per_byte(gpt, self.tokenizer, self.held_out[:60]), 4),
+                    }
+                )
             if time.monotonic() - saved > every * 60:
                 self.save()
                 saved = time.monotonic()

@@ -138,7 +138,9 @@ def ask(
         which, chance = likeliest(vectors, outputs)
         found.append((np.concatenate([starts[n] + meetings[n][0] for n in some]), which, chance))
     places = np.concatenate([one[0] for one in found])
-    which, chance = (torch.cat(column)[torch.from_numpy(np.argsort(places))] for column in zip(*(f[1:] for f in found), strict=True))
+    which, chance = (
+        torch.cat(column)[torch.from_numpy(np.argsort(places))] for column in zip(*(f[1:] for f in found), strict=True)
+    )
     kept = (chance > 0).numpy()
     counts[np.sort(places)] = kept.sum(1)
     return Shard(
