@@ -107,14 +107,16 @@ class ByRules:
             each.no_padding()
         self.ordinary.encode_special_tokens = True  # as text, that is
         self.source = vocabulary.source
-        self.any_special = any_of(vocabulary.specials)
+        self.any_special = any_of({**vocabulary.specials, **vocabulary.words})
+        self.any_word = any_of(vocabulary.words)
         unknown = (vocabulary.scheme or {}).get("model", {}).get("unk_token")
         lacking = [byte for byte, letter in ALPHABET.items() if letter not in vocabulary.tokens]
         self.lacking = frozenset([] if unknown else lacking)
 
     def encode(self, text: str, special: bool) -> list[int]:
         if self.lacking:
-            self._check((self.any_special.sub("", text) if special and self.any_special else text).encode())
+            added = self.any_special if special else self.any_word
+            self._check((added.sub("", text) if added else text).encode())
         ids: list[int] = (self.special if special else self.ordinary).encode(text, add_special_tokens=False).ids
         return ids
 

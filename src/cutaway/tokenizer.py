@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cutaway import bpe
 from cutaway.bpe_by_hand import ByHand, TokenTable
-from cutaway.checkpoint.locate import is_packed
+from cutaway.checkpoint.locate import file_kind, is_packed
 from cutaway.errors import CutawayError
 from cutaway.vocabulary import ALPHABET, END, Vocabulary, read, write
 
@@ -61,7 +61,7 @@ class Tokenizer:
         """GPT-2's own tokenizer ("gpt2"), or the one in a folder.
 
         The folder holds tokenizer.json, or vocab.json and merges.txt, or OpenAI's encoder.json and vocab.bpe. A file of
-        packed weights holds its tokenizer too.
+        packed weights and a GGUF file hold their tokenizer too; beside nanoGPT's ckpt.pt there may be a meta.pkl.
         """
         if source == "gpt2":
             return _gpt2()
@@ -69,7 +69,25 @@ class Tokenizer:
             from cutaway.engine.stored import read_tokenizer
 
             return read_tokenizer(Path(source))
-        return cls(read(Path(source)))
+        if file_kind(source) == "gguf":
+            from cutaway.checkpoint.gguf_file import read_vocabulary
+
+            return cls(read_vocabulary(Path(source)))
+        if file_kind(source) == "nanogpt":
+            from cutaway.checkpoint.nanogpt import read_tokenizer as beside
+
+            return beside(Path(source))
+        return cls.from_folder(Path(source))
+
+    @classmethod
+    def from_folder(cls, folder: Path) -> Tokenizer:
+        """The tokenizer whose files are in a folder: byte-level BPE, or WordPiece if there is only a vocab.txt."""
+        others = ("vocab.json", "merges.txt", "encoder.json", "vocab.bpe")
+        if (folder / "vocab.txt").is_file() and not any((folder / name).is_file() for name in others):
+            from cutaway import wordpiece
+
+            return wordpiece.read(folder)
+        return cls(read(folder))
 
     def save(self, folder: str | Path) -> None:
         """Write the files that `load`, and `AutoTokenizer` in `transformers`, read the same tokenizer from."""
@@ -202,7 +220,12 @@ class Tokenizer:
     @property
     def cuts_as_gpt2(self) -> bool:
         """Whether texts are cut into words by GPT-2's rule; a tokenizer.json may bring one of its own."""
-        return self._vocabulary.scheme is None
+        return self._vocabulary.cuts_as_gpt2
+
+    @property
+    def words(self) -> dict[str, int]:
+        """Texts that are one token wherever they stand, without merges, and their ids."""
+        return dict(self._vocabulary.words)
 
     def _unknown(self, token: object) -> CutawayError:
         return CutawayError(

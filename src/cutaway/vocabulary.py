@@ -124,12 +124,14 @@ class Vocabulary:
             known = {entry["content"] for entry in self.scheme["added_tokens"]}
             new = [{"id": i, "content": name, **_ADDED} for name, i in self.specials.items() if name not in known]
             return {**self.scheme, "added_tokens": [*self.scheme["added_tokens"], *new]}
-        added = sorted(self.specials.items(), key=lambda item: item[1])
+        added = sorted({**self.specials, **self.words}.items(), key=lambda item: item[1])
         return {
             "version": "1.0",
             "truncation": None,
             "padding": None,
-            "added_tokens": [{"id": i, "content": name, **_ADDED} for name, i in added],
+            "added_tokens": [
+                {"id": i, "content": name, **_ADDED, "special": name in self.specials} for name, i in added
+            ],
             "normalizer": None,
             "pre_tokenizer": _BYTE_LEVEL,
             "post_processor": {**_BYTE_LEVEL, "trim_offsets": False},
@@ -141,6 +143,11 @@ class Vocabulary:
                 "merges": [f"{first} {second}" for first, second in self.merges],
             },
         }
+
+    @property
+    def cuts_as_gpt2(self) -> bool:
+        """Whether a text falls into words by GPT-2's rule, but for the words that are tokens of their own."""
+        return self.scheme is None or (_cuts_as_gpt2(self.scheme) and not _strips(self.scheme))
 
     def settings(self) -> dict[str, Any]:
         """What `tokenizer_config.json` holds: which class `transformers` reads the files with."""
@@ -272,6 +279,17 @@ def _from_document(path: Path, notes: dict[str, Any]) -> Vocabulary:
 
 def _as_gpt2_does(document: dict[str, Any]) -> bool:
     """Whether a `tokenizer.json` asks for GPT-2's way of cutting and nothing else."""
+    plain = all(entry.get("special") is True for entry in document["added_tokens"])
+    return plain and _cuts_as_gpt2(document) and not _strips(document)
+
+
+def _strips(document: dict[str, Any]) -> bool:
+    """Whether an added token takes the spaces around it, or wants to stand alone."""
+    return any(entry.get(key) for entry in document["added_tokens"] for key in ("lstrip", "rstrip", "single_word"))
+
+
+def _cuts_as_gpt2(document: dict[str, Any]) -> bool:
+    """Whether a `tokenizer.json` cuts what lies between its added tokens by GPT-2's rule."""
     before, model = document.get("pre_tokenizer"), document["model"]
     return (
         isinstance(before, dict)
@@ -281,8 +299,6 @@ def _as_gpt2_does(document: dict[str, Any]) -> bool:
         and not document.get("normalizer")
         and not any(model.get(option) for option in ("dropout", "ignore_merges"))
         and model["vocab"].keys() >= set(ALPHABET.values())
-        and all(entry.get("special") is True for entry in document["added_tokens"])
-        and not any(entry.get(key) for entry in document["added_tokens"] for key in ("lstrip", "rstrip", "single_word"))
     )
 
 

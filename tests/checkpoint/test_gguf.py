@@ -328,6 +328,20 @@ def test_weights_that_cannot_be_stored_are_refused_by_name(value: float, says: s
     assert not list(tmp_path.iterdir())
 
 
+def test_added_words_are_tokens_in_llama_cpp_too(tmp_path: Path):
+    document = json.loads(json.dumps(SMALL._vocabulary.document()))
+    for name in ("<turn>", "<turns>"):
+        flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+        document["added_tokens"].append({"id": len(SMALL) + (name == "<turns>"), "content": name, **flags})
+    (tmp_path / "tokenizer.json").write_text(json.dumps(document))
+    added = Tokenizer.load(tmp_path)
+    config = SHAPE.but(vocabulary=len(added), end_token=SMALL.end)
+    path = exported(random_model(config), tmp_path, "f32", added)
+    llama = LlamaCpp(path, SHAPE.context)
+    for text in ("the<turn>other<turns> one", "<turn>", " <turn> a", "the <turn", f"in{END}the"):
+        assert llama.tokens(text) == added.encode(text) == Tokenizer.load(path).encode(text), text
+
+
 def test_a_tokenizer_with_rules_of_its_own_is_refused(model: GPT, tmp_path: Path):
     SMALL.save(tmp_path)
     (tmp_path / "tokenizer_config.json").unlink()

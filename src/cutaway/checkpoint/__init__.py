@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cutaway.checkpoint.locate import is_packed
+from cutaway.checkpoint.locate import file_kind
 from cutaway.errors import CutawayError
 
 if TYPE_CHECKING:
@@ -18,26 +18,44 @@ if TYPE_CHECKING:
 
 
 def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> GPT:
-    """The model in a folder, Hugging Face's kind or OpenAI's, ready to run (in float32 unless told otherwise)."""
+    """The model in a folder or a file of any kind, ready to run (in float32 unless told otherwise)."""
+    folder = Path(folder)
+    match file_kind(folder):
+        case "packed":
+            from cutaway.engine import pack, stored
+
+            return pack.unpack(stored.read(folder)).to(device, dtype)
+        case "gguf":
+            from cutaway.checkpoint import gguf_file
+
+            return gguf_file.read(folder, device, dtype)
+        case "nanogpt":
+            from cutaway.checkpoint import nanogpt
+
+            return nanogpt.read(folder, device, dtype)
     from cutaway.checkpoint import huggingface, openai
 
-    folder = Path(folder)
-    if is_packed(folder):
-        from cutaway.engine import pack, stored
-
-        return pack.unpack(stored.read(folder)).to(device, dtype)
     return (huggingface if _is_huggingface(folder) else openai).read(folder, device, dtype)
 
 
 def read_config(folder: Path) -> Config:
-    """The shape of the model in a folder, without its weights."""
+    """The shape of the model in a folder or a file, without its weights."""
+    folder = Path(folder)
+    match file_kind(folder):
+        case "packed":
+            from cutaway.engine import stored
+
+            return stored.read_config(folder)
+        case "gguf":
+            from cutaway.checkpoint import gguf_file
+
+            return gguf_file.read_config(folder)
+        case "nanogpt":
+            from cutaway.checkpoint import nanogpt
+
+            return nanogpt.read_config(folder)
     from cutaway.checkpoint import shape
 
-    folder = Path(folder)
-    if is_packed(folder):
-        from cutaway.engine import stored
-
-        return stored.read_config(folder)
     return (shape.read_huggingface if _is_huggingface(folder) else shape.read_openai)(folder)
 
 

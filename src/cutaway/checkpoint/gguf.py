@@ -28,6 +28,15 @@ if TYPE_CHECKING:
 
 KINDS = ("f32", "f16", "q8_0", "q4_0")
 """How the matrices may be stored: 32, 16, 8.5 or 4.5 bits a weight."""
+PARTS = {
+    "attn_norm": "ln_1",
+    "attn_qkv": "attn.c_attn",
+    "attn_output": "attn.c_proj",
+    "ffn_norm": "ln_2",
+    "ffn_up": "mlp.c_fc",
+    "ffn_down": "mlp.c_proj",
+}
+"""llama.cpp's name for each part of a block, and GPT-2's own."""
 
 
 def write(
@@ -78,7 +87,7 @@ def library() -> Any:
     try:
         import gguf
     except ImportError:
-        raise CutawayError("Writing GGUF needs the gguf package: pip install 'cutaway[export]'") from None
+        raise CutawayError("GGUF needs the gguf package: pip install 'cutaway[export]'") from None
     return gguf
 
 
@@ -133,6 +142,8 @@ def add_vocabulary(writer: gguf.GGUFWriter, config: Config, tokenizer: Tokenizer
         tokens[token], kinds[token] = spelling, types.NORMAL
     for spelling, token in tokenizer.specials.items():
         tokens[token], kinds[token] = spelling, types.CONTROL
+    for spelling, token in tokenizer.words.items():  # found in a text before it is cut, as our tokenizer does
+        tokens[token], kinds[token] = spelling, types.USER_DEFINED
     merges = [f"{left} {right}" for left, right in tokenizer.merges]
 
     writer.add_tokenizer_model("gpt2")
@@ -151,14 +162,15 @@ def named(model: GPT) -> Iterator[tuple[str, Tensor]]:
     yield "position_embd.weight", model.position_embedding.weight
     for layer, block in enumerate(model.blocks):
         assert isinstance(block, Block)
-        for theirs, ours in {
-            "attn_norm": block.attention_norm,
-            "attn_qkv": block.attention.queries_keys_values,
-            "attn_output": block.attention.projection,
-            "ffn_norm": block.mlp_norm,
-            "ffn_up": block.mlp.widen,
-            "ffn_down": block.mlp.projection,
-        }.items():
+        modules = (
+            block.attention_norm,
+            block.attention.queries_keys_values,
+            block.attention.projection,
+            block.mlp_norm,
+            block.mlp.widen,
+            block.mlp.projection,
+        )
+        for theirs, ours in zip(PARTS, modules, strict=True):
             for part in ("weight", "bias"):
                 tensor = getattr(ours, part).detach()
                 if theirs == "attn_qkv" and model.config.scale_by_layer:

@@ -14,6 +14,9 @@ SHIPPED = ("builtin", "translator", "summarizer", "classifier")
 
 PACKED = ".cutaway"
 """How the name of a file of packed weights ends (see engine/stored.py)."""
+NANOGPT = "ckpt.pt"
+FILES = {PACKED: "packed", ".gguf": "gguf", ".pt": "nanogpt"}
+"""The files that hold a whole model, by how their names end."""
 
 
 def is_packed(path: str | Path) -> bool:
@@ -21,18 +24,29 @@ def is_packed(path: str | Path) -> bool:
     return Path(path).suffix == PACKED and Path(path).is_file()
 
 
+def file_kind(path: str | Path) -> str | None:
+    """Which kind of file holds a whole model here: "packed", "gguf" or "nanogpt"; None for a folder of several."""
+    path = Path(path)
+    if path.is_dir():
+        return "nanogpt" if (path / NANOGPT).is_file() and not (path / "config.json").exists() else None
+    return FILES.get(path.suffix) if path.is_file() else None
+
+
 def locate(name: str | Path, progress: Callable[[str, int, int], None] | None = None) -> Path:
     """The folder a name stands for: a model that ships, the folder itself, or one on the hub, fetched if not here.
 
-    A file of packed weights stands for itself.
+    A file that holds a whole model (packed weights, GGUF, nanoGPT's checkpoint) stands for itself.
     """
     name = str(name)
     if name in SHIPPED:
         return DATA / name
-    if Path(name).is_dir() or is_packed(name):
+    if Path(name).is_dir() or file_kind(name):
         return Path(name)
     if Path(name).exists():
-        raise CutawayError(f"{name} is a file. A model is a folder with config.json and weights in it.")
+        raise CutawayError(
+            f"{name} is a file of a kind that is not read. A model is a folder with config.json and weights in it, "
+            f"or a file that ends in {', '.join(FILES)}."
+        )
     if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)?", name):
         raise CutawayError(
             f"There is no folder {name}. Give a folder with a checkpoint, 'builtin', or a name like 'gpt2'."

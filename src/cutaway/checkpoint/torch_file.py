@@ -13,7 +13,7 @@ import mmap
 import pickletools
 import struct
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -100,11 +100,17 @@ class Damaged(Exception):
 
 def read(path: Path) -> Lazy:
     """The tensors of the file by name, each read when asked for."""
+    return read_part(path, lambda whole: whole)
+
+
+def read_part(path: Path, choose: Callable[[Any], Any]) -> Lazy:
+    """The tensors of that part of the file which `choose` finds in the whole: nested containers of plain values."""
     check(path)
     try:
         with path.open("rb") as file:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-        views, places, swapped = _read_zip(data, path) if data[:4] == b"PK\x03\x04" else _read_row(data)
+        zipped = data[:4] == b"PK\x03\x04"
+        views, places, swapped = _read_zip(data, path, choose) if zipped else _read_row(data, choose)
         _check_bounds(views, len(data))
     except Refused as error:
         raise CutawayError(
@@ -118,6 +124,16 @@ def read(path: Path) -> Lazy:
     return Lazy({name: partial(_tensor, data, view, places[view.storage.key], swapped) for name, view in views.items()})
 
 
+def read_plain(path: Path) -> Any:
+    """What a pickle of plain values and containers describes, without running it."""
+    if check(path).stat().st_size > PICKLE_BYTES:
+        raise CutawayError(f"{path} is far too long for such a file.")
+    try:
+        return _unpickle(io.BytesIO(path.read_bytes()))
+    except (Refused, Damaged, *BROKEN) as error:
+        raise CutawayError(f"{path} holds more than plain values, or is damaged ({shown(str(error))}).") from None
+
+
 def _tensor(data: mmap.mmap, view: View, place: int, swapped: bool) -> Tensor:
     """The tensor itself: a view of the file where the machine can read its numbers as they lie there."""
     storage, size = view.storage, view.storage.dtype.itemsize
@@ -129,7 +145,9 @@ def _tensor(data: mmap.mmap, view: View, place: int, swapped: bool) -> Tensor:
     return raw.view(storage.dtype).as_strided(view.shape, view.stride, view.offset)
 
 
-def _read_zip(data: mmap.mmap, path: Path) -> tuple[dict[str, View], dict[str, int], bool]:
+def _read_zip(
+    data: mmap.mmap, path: Path, choose: Callable[[Any], Any]
+) -> tuple[dict[str, View], dict[str, int], bool]:
     """Views, where their storages begin, and whether the bytes of each number are the other way round."""
     with zipfile.ZipFile(path) as archive:
         entries = {entry.filename: entry for entry in archive.infolist()}
@@ -153,7 +171,7 @@ def _read_zip(data: mmap.mmap, path: Path) -> tuple[dict[str, View], dict[str, i
     def content(name: str) -> bytes:
         return data[places[name] : places[name] + min(entries[name].file_size, PICKLE_BYTES)]
 
-    views = _views(_unpickle(io.BytesIO(content(f"{root}data.pkl"))))
+    views = _views(choose(_unpickle(io.BytesIO(content(f"{root}data.pkl")))))
     for view in views.values():
         name = f"{root}data/{view.storage.key}"
         if entries[name].file_size != view.storage.count * view.storage.dtype.itemsize:
@@ -163,13 +181,13 @@ def _read_zip(data: mmap.mmap, path: Path) -> tuple[dict[str, View], dict[str, i
     return views, {key: places[f"{root}data/{key}"] for key in keys}, order == b"big"
 
 
-def _read_row(data: mmap.mmap) -> tuple[dict[str, View], dict[str, int], bool]:
+def _read_row(data: mmap.mmap, choose: Callable[[Any], Any]) -> tuple[dict[str, View], dict[str, int], bool]:
     """The same from the older form: magic number, version, machine, object, keys of the storages, then each storage."""
     file = io.BytesIO(data[:PICKLE_BYTES])
     if _unpickle(file) != MAGIC or _unpickle(file) != PROTOCOL:
         raise Damaged("it does not begin as such a file does")
     _unpickle(file)  # about the machine; numbers are always little-endian in this form
-    views = _views(_unpickle(file))
+    views = _views(choose(_unpickle(file)))
     storages = {view.storage.key: view.storage for view in views.values()}
     keys = _unpickle(file)
     places, at = {}, file.tell()
@@ -193,8 +211,8 @@ def _views(value: object) -> dict[str, View]:
     if not isinstance(value, dict):
         raise Refused(f"a {type(value).__name__}")
     for name, item in value.items():
-        if not isinstance(item, View):
-            raise Refused(f"{shown(name)} is a {type(item).__name__}")
+        if not isinstance(name, str) or not isinstance(item, View):
+            raise Refused(f"{shown(str(name))} is a {type(item).__name__}")
     return value
 
 
@@ -245,7 +263,7 @@ def _step(machine: _Machine, name: str, argument: Any) -> None:
             machine.marks.append(len(stack))
         case "NONE" | "NEWTRUE" | "NEWFALSE":
             stack.append({"NONE": None, "NEWTRUE": True, "NEWFALSE": False}[name])
-        case "BININT" | "BININT1" | "BININT2" | "LONG1" | "BINUNICODE" | "SHORT_BINUNICODE":
+        case "BININT" | "BININT1" | "BININT2" | "LONG1" | "BINFLOAT" | "BINUNICODE" | "SHORT_BINUNICODE":
             stack.append(argument)
         case "EMPTY_DICT" | "EMPTY_LIST" | "EMPTY_TUPLE":
             stack.append({"EMPTY_DICT": dict, "EMPTY_LIST": list, "EMPTY_TUPLE": tuple}[name]())
@@ -262,12 +280,12 @@ def _step(machine: _Machine, name: str, argument: Any) -> None:
             _expect(stack[-1], list).extend(items)
         case "SETITEM":
             item, key = stack.pop(), stack.pop()
-            _expect(stack[-1], dict)[_expect(key, str)] = item
+            _expect(stack[-1], dict)[_key(key)] = item
         case "SETITEMS":
             items = machine.since_mark()
             target = _expect(stack[-1], dict)
             for key, item in zip(items[::2], items[1::2], strict=True):
-                target[_expect(key, str)] = item
+                target[_key(key)] = item
         case "BINPUT" | "LONG_BINPUT":
             machine.memory[argument] = stack[-1]
         case "MEMOIZE":
@@ -321,6 +339,11 @@ def _described(called: Global, arguments: tuple[Any, ...]) -> Any:
         shape, stride = (tuple(_whole(n) for n in _expect(sizes, tuple)) for sizes in (shape, stride))
         return View(_expect(storage, Storage), _whole(offset), shape, stride)
     raise Refused(f"a call of {called.module}.{called.name} in a form of its own")
+
+
+def _key(value: Any) -> str | int:
+    """A key of a dictionary: a name, or the number of a parameter in an optimizer's state."""
+    return value if type(value) is int else _expect(value, str)
 
 
 def _whole(value: Any) -> int:

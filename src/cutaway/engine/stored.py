@@ -20,10 +20,11 @@ import mmap
 import re
 import struct
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
@@ -33,15 +34,16 @@ from cutaway.engine.library import KINDS
 from cutaway.engine.pack import Memory, Packed, size_of
 from cutaway.errors import CutawayError
 from cutaway.tokenizer import Tokenizer
-from cutaway.vocabulary import Vocabulary
 from cutaway.vocabulary import read as read_vocabulary
+
+Read = TypeVar("Read")
 
 MAGIC = b"CUTAWAY\n"
 VERSION = 2
 START, LENGTHS, LENGTH_1 = struct.Struct("<8sI"), struct.Struct("<IIII"), struct.Struct("<I32s")
 PAGE = 4096
 HEADER_BYTES = 200_000_000
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt")
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt", "vocab.txt")
 
 
 def write(
@@ -204,17 +206,20 @@ def read_tokenizer(path: Path) -> Tokenizer:
     """The tokenizer; of GPT-2's kind it is read where it lies, as far as it is needed."""
     head = read_head(path)
     if head.version == 1:
-        return Tokenizer(vocabulary_of(head.says.get("tokenizer"), path))
+        return read_files(head.says.get("tokenizer"), path, Tokenizer.from_folder)
     memory = memoryview(mapped(path))
 
-    def whole() -> Vocabulary:
-        return vocabulary_of(json.loads(zlib.decompress(memory[slice(*head.files)])), path)
+    def whole(read: Callable[[Path], Read]) -> Read:
+        return read_files(json.loads(zlib.decompress(memory[slice(*head.files)])), path, read)
 
     tokens = memory[slice(*head.tokens)]
-    return Tokenizer.from_table(TokenTable(tokens), head.says["specials"], whole) if tokens else Tokenizer(whole())
+    if not tokens:
+        return whole(Tokenizer.from_folder)
+    return Tokenizer.from_table(TokenTable(tokens), head.says["specials"], lambda: whole(read_vocabulary))
 
 
-def vocabulary_of(files: Any, path: Path) -> Vocabulary:
+def read_files(files: Any, path: Path, read: Callable[[Path], Read]) -> Read:
+    """What `read` makes of the folder that the tokenizer's files were in."""
     if not isinstance(files, dict):
         raise damaged(path, "it has no tokenizer")
     import tempfile
@@ -223,7 +228,7 @@ def vocabulary_of(files: Any, path: Path) -> Vocabulary:
         for name, text in files.items():
             if name in TOKENIZER_FILES and isinstance(text, str):
                 (Path(folder) / name).write_text(text, encoding="utf-8")
-        return read_vocabulary(Path(folder))
+        return read(Path(folder))
 
 
 def mapped(path: Path) -> mmap.mmap:

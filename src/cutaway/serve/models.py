@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cutaway.checkpoint import hub
-from cutaway.checkpoint.locate import SHIPPED, is_packed, locate
+from cutaway.checkpoint.locate import SHIPPED, file_kind, locate
 from cutaway.checkpoint.store import PINNED
 from cutaway.config import SIZES, Config
 from cutaway.errors import CutawayError
@@ -126,7 +126,7 @@ def config_in(folder: Path) -> Config | None:
     from cutaway import checkpoint
 
     described = folder / "config.json"
-    if not is_packed(folder) and (not described.is_file() or "SequenceClassification" in described.read_text()):
+    if not file_kind(folder) and (not described.is_file() or "SequenceClassification" in described.read_text()):
         return None
     try:
         return checkpoint.read_config(folder)
