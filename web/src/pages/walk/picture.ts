@@ -1,8 +1,7 @@
 /** The step as a drawing: its bands with their names, drawn from the numbers. */
 
-import { count } from '../../lib/format';
 import { colour, el, picture as sheet, text } from '../../lib/svg';
-import { visible, type Token } from '../../lib/token';
+import { ids, visible, type Token } from '../../lib/token';
 import { t } from '../../state/preferences.svelte';
 import { picture } from './paint';
 import type { Step, View } from './steps';
@@ -19,7 +18,7 @@ export function stepPicture(step: Step, view: View, token: Token): string {
   body.push(text(16, 50, said.length > 110 ? `${said.slice(0, 108)}…` : said, { 'font-size': 12, fill: colour('ink-2') }));
   let top = 78;
   if (!view.parts.length) {
-    body.push(text(16, top + 10, `id ${count(token.id)} · ${token.bytes}`, { 'font-family': 'monospace' }));
+    body.push(text(16, top + 10, `id ${ids(token)} · ${token.bytes}`, { 'font-family': 'monospace' }));
     top += 30;
   }
   for (const part of view.parts) {
