@@ -2,10 +2,9 @@
 
     python recipes/exhibit_start.py --from story-model --vocabulary vocabulary -o exhibit-start
 
-Blocks and norms stay. A token that the old vocabulary had keeps its vector; a new one gets a mixture of the vectors of
-the old tokens it is made of, the last one counting most (what is said next depends on how a word ends, and a token's
-vector is also what it is recognised by when it comes). Positions beyond the old ones get those of the same place counted
-back from the end: the model has learned there what "far into a text" means.
+Blocks and norms stay. A token that the old vocabulary had keeps its vector; a new one gets the mean of the old tokens
+it is made of. Positions beyond the old ones get those of the later half again, running back and forth without a jump:
+the model has learned there what "far into a text" means.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@
 
 A token of GPT-2 is made by one merge of two others. If a token is taken, so are the two it is made of, and theirs; the
 merges keep their order. Cutting a word, GPT-2 always does the first merge in that order that can be done, and never
-undoes one: every merge it does is part of a token that remains. So if those are all here, the same merges are done here,
-in the same order. Other texts are cut into smaller pieces; all 256 bytes are here, so every text can be.
+undoes one: every merge it does is part of a token that remains. So if those are all here, the same merges are done
+here, in the same order. Other texts are cut into smaller pieces; all 256 bytes are here, so every text can be.
 
-Taken are: the bytes, every token of the exhibits (exhibits.py) and their tests, numbers up to a thousand where GPT-2 has
-them, the tokens the stories use most, and, if there is room left, GPT-2's first merges, the commonest of English.
+Taken are: the bytes, every token of the exhibits (exhibits.py) and of their tests, numbers up to a thousand where GPT-2
+has them, the tokens the stories use most, and, if there is room, GPT-2's first merges, the commonest of English.
 """
 
 from __future__ import annotations
@@ -79,9 +79,7 @@ def main() -> None:
     table = {gpt2.token_bytes(token): token for token in range(len(gpt2))}
     ours = {table[tokenizer.token_bytes(token)] for token in range(len(tokenizer))}
     share = sum(count for token, count in used.items() if token in ours) / used.total()
-    print(
-        f"{len(tokenizer):,} tokens: all {len(must):,} of the exhibits, and {share:.3%} of what the stories are made of."
-    )
+    print(f"{len(tokenizer):,} tokens: all {len(must):,} of the exhibits, {share:.3%} of what the stories are made of")
 
 
 if __name__ == "__main__":

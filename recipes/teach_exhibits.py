@@ -7,8 +7,8 @@ the folder, with the model as it is then in its `model` folder. The rate is cons
 that `--steps` can be raised as long as those have not begun. The model that is kept is a running mean of the weights.
 
 Two processes of one thread each share the weights. A step is a few pieces of work, which they take as they are free
-(so neither waits long for the other on a busy machine); every piece leaves its gradients in a place of its own, and they
-are added in a fixed order: what is learned depends on the number of steps, not on who was faster.
+(so neither waits long for the other on a busy machine); every piece leaves its gradients in a place of its own, and
+they are added in a fixed order: what is learned depends on the number of steps, not on who was faster.
 """
 
 from __future__ import annotations
@@ -18,19 +18,16 @@ import json
 import math
 import os
 import pathlib
-import random
 import threading
 import time
-from dataclasses import dataclass
+import traceback
 from typing import Any
 
 import numpy as np
 import torch
 import torch.multiprocessing as processes
-from exhibits import documents
-from numpy.typing import NDArray
-from sample_stories import Teacher, teacher_files
-from teacher_cache import Cache, Groups, Shard, divide
+from exhibit_lessons import PIECE, Lessons, Piece
+from teacher_cache import Cache, Groups, divide
 from torch import Tensor
 
 import cutaway
@@ -40,100 +37,16 @@ from cutaway.model import GPT
 from cutaway.train.learner import prepare_blocks
 from cutaway.train.muon import MOMENTUM, SIZE, orthogonal
 
-PIECE, PIECES = 1024, 4
-"""Tokens in a piece of work, and pieces in a step."""
+PIECES = 4
+"""Pieces of work in a step (see exhibit_lessons.py)."""
 RATE, EMBEDDING_RATE = 6e-4, 1.2e-3
 WARM_UP, MEAN = 50, 0.99
 """Steps until the rate is reached; and how much of the running mean of the weights stays in a step."""
+LOOK = 60
+"""Held-out stories that are looked at while training."""
 BETAS, EPSILON = (0.9, 0.98), 1e-8
 TAUGHT = 0.85
 """How much of what is learned of a word comes from the teacher's chances; the rest from the word itself."""
-EXHIBITS, AT_FIRST, FIRST = 0.12, 0.25, 25
-"""The share of tokens that are exhibits; and what it is in the first so many shards, while they are new to the model."""
-JUMP = 0.3
-"""How often a row begins with a document, in half of the cases without the end token before it."""
-
-
-# What is learned from -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Rows of text, and what the teacher says of them."""
-
-    ids: NDArray[np.int64]  # [row, place], one more than is read: the last is only predicted
-    first: NDArray[np.int64]  # the position of each row's first token
-    place: NDArray[np.int64]  # for everything the teacher says: after which of all the rows' tokens,
-    which: NDArray[np.int64]  # the group that may come,
-    chance: NDArray[np.float32]  # and its chance
-
-
-class Lessons:
-    """The pieces of work of one shard and the exhibits among it: the same for the same number, whenever they are made."""
-
-    def __init__(self, cache: Cache, context: int, seed: int):
-        self.cache, self.context, self.seed = cache, context, seed
-
-    def shard_of(self, number: int) -> int:
-        """Which shard is the `number`th to be learned from: each once, then each again in another order."""
-        turn, place = divmod(number, len(self.cache))
-        return int(np.random.default_rng([self.seed, turn]).permutation(len(self.cache))[place])
-
-    def pieces(self, number: int) -> list[Piece]:
-        rng = random.Random(f"{self.seed} {number}")
-        shard = self.mixed(self.cache.read(self.shard_of(number)), rng, number)
-        tokens, end = shard.tokens.astype(np.int64), self.cache.tokenizer.end
-        offsets = np.concatenate([[0], np.cumsum(shard.counts.astype(np.int64))])
-        begins = np.nonzero(tokens == end)[0]
-        found, at = [], 0
-        while True:
-            length = min(self.context, rng.choice([256, 256, 512, 512, 1024]))
-            rows = []
-            for _ in range(PIECE // length):
-                if rng.random() < JUMP and (next_one := int(np.searchsorted(begins, at))) < len(begins):
-                    at = int(begins[next_one]) + (rng.random() < 0.5)
-                first = 0 if rng.random() < 0.5 else rng.randint(0, self.context - length)
-                rows.append((at, first))
-                at += length
-            if at + 1 > len(tokens):
-                return found
-            found.append(cut(shard, offsets, rows, length))
-
-    def mixed(self, shard: Shard, rng: random.Random, number: int) -> Shard:
-        """The stories and new exhibits in any order."""
-        tokenizer = self.cache.tokenizer
-        bounds = [*np.nonzero(shard.tokens == tokenizer.end)[0].tolist(), len(shard.tokens)]
-        parts = [(start, stop) for start, stop in zip(bounds, bounds[1:], strict=False)]
-        share = AT_FIRST if number < FIRST else EXHIBITS
-        wanted, size, texts = len(shard.tokens) * share / (1 - share), 0, list[list[int]]()
-        for text in documents(1_000_003 * self.seed + number + 1):
-            if size >= wanted:
-                break
-            texts.append([tokenizer.end, *tokenizer.encode(text)])
-            size += len(texts[-1])
-        offsets = np.concatenate([[0], np.cumsum(shard.counts.astype(np.int64))])
-        nothing = shard.which[:0], shard.chance[:0]
-        every = [
-            (shard.tokens[a:b], shard.counts[a:b], shard.which[offsets[a] : offsets[b]], shard.chance[offsets[a] : offsets[b]])
-            for a, b in parts
-        ] + [(np.array(ids, np.uint16), np.zeros(len(ids), np.uint8), *nothing) for ids in texts]  # fmt: skip
-        rng.shuffle(every)
-        return Shard(*(np.concatenate(column) for column in zip(*every, strict=True)))
-
-
-def cut(shard: Shard, offsets: NDArray[np.int64], rows: list[tuple[int, int]], length: int) -> Piece:
-    place, which, chance = [], [], []
-    for row, (at, _) in enumerate(rows):
-        some = slice(offsets[at], offsets[at + length])
-        place.append(row * length + np.repeat(np.arange(length), shard.counts[at : at + length]))
-        which.append(shard.which[some].astype(np.int64))
-        chance.append(shard.chance[some].astype(np.float32))
-    ids = np.stack([shard.tokens[at : at + length + 1].astype(np.int64) for at, _ in rows])
-    first = np.array([first for _, first in rows])
-    return Piece(ids, first, np.concatenate(place), np.concatenate(which), np.concatenate(chance))
-
-
-# The loss -------------------------------------------------------------------------------------------------------------
 
 
 class Members:
@@ -161,7 +74,9 @@ class Words(torch.autograd.Function):
     PART = 256
 
     @staticmethod
-    def forward(ctx: Any, hidden: Tensor, matrix: Tensor, targets: Tensor, said: tuple[Tensor, Tensor, Tensor], members: Members) -> Tensor:  # type: ignore[override]  # fmt: skip
+    def forward(  # type: ignore[override]
+        ctx: Any, hidden: Tensor, matrix: Tensor, targets: Tensor, said: tuple[Tensor, ...], members: Members
+    ) -> Tensor:
         count, vocabulary = len(hidden), len(matrix)
         place, which, chance = said
         to_hidden, to_matrix, total = torch.empty_like(hidden), torch.zeros_like(matrix), 0.0
@@ -183,7 +98,7 @@ class Words(torch.autograd.Function):
             tokens, of = members.pairs(which[some])
             flat = (place[some][of] - start) * vocabulary + tokens
             each = ours.view(-1)[flat]
-            groups = each.new_zeros(len(which[some])).index_add_(0, of, each).clamp_(1e-12)
+            groups = each.new_zeros(len(which[some])).index_add_(0, of, each).clamp_(1e-30)
             change = each * (chance[some] / groups)[of]
             ours.scatter_add_(1, target[:, None], ours.new_full((len(part), 1), -1))
             ours.view(-1).index_add_(0, flat, change, alpha=-TAUGHT)
@@ -212,9 +127,6 @@ def loss(gpt: GPT, piece: Piece, members: Members) -> Tensor:
     return found
 
 
-# Two processes, one model ---------------------------------------------------------------------------------------------
-
-
 class Shared:
     """All numbers of a training in memory that every process sees: weights, their running mean, moments, gradients."""
 
@@ -224,7 +136,8 @@ class Shared:
         self.config = config
         sizes = [parameter.numel() for parameter in named.values()]
         starts = np.cumsum([0, *sizes]).tolist()
-        self.parts = {name: (at, size, tuple(named[name].shape)) for name, at, size in zip(named, starts, sizes, strict=False)}  # fmt: skip
+        shapes = [tuple(parameter.shape) for parameter in named.values()]
+        self.parts = dict(zip(named, zip(starts, sizes, shapes, strict=False), strict=True))
         total = sum(sizes)
         self.weights, self.mean, self.moment, self.square = (torch.zeros(total).share_memory_() for _ in range(4))
         self.gradients = torch.zeros(PIECES, total).share_memory_()
@@ -249,14 +162,15 @@ class Shared:
     def state(self) -> dict[str, Tensor]:
         return {"weights": self.weights, "mean": self.mean, "moment": self.moment, "square": self.square}
 
-    def whole(self) -> list[list[str]]:
+    def groups(self) -> list[list[str]]:
         """The parameters in parts that are updated together: each matrix of the blocks by itself, then the others."""
         matrices = [[name] for name, (_, _, shape) in self.parts.items() if "blocks." in name and len(shape) == 2]
         matrices.sort(key=lambda one: -self.parts[one[0]][1])
         return [[name for name in self.parts if [name] not in matrices], *matrices]
 
     @torch.no_grad()
-    def update(self, names: list[str], step: int, rate: float) -> None:
+    def update(self, names: list[str], step: int, rate: float) -> float:
+        """One step of some parameters: Muon for the blocks' matrices, Adam for the others. Nothing is answered (0)."""
         keep = min(MEAN, step / (step + 10))
         for name in names:
             weights, mean, moment = (self.view(one, name) for one in (self.weights, self.mean, self.moment))
@@ -275,39 +189,82 @@ class Shared:
                 size = (square / (1 - BETAS[1] ** step)).sqrt_().add_(EPSILON)
                 weights.addcdiv_(moment, size, value=-speed)
             mean.lerp_(weights, 1 - keep)
+        return 0.0
+
+
+class Team:
+    """The processes that work on one training. Each takes the next task when it is free."""
+
+    def __init__(self, shared: Shared, cache: Cache, size: int):
+        context = processes.get_context("spawn")
+        self.tasks, self.answers = context.SimpleQueue(), context.SimpleQueue()
+        everything = (shared, cache, self.tasks, self.answers)
+        self.members = [context.Process(target=work, args=everything, daemon=True) for _ in range(size)]
+        for one in self.members:
+            one.start()
+
+    def do(self, *tasks: tuple[Any, ...]) -> list[float]:
+        """Have them done, and wait for all the answers, which come in any order."""
+        self.begin(*tasks)
+        return [self.answer() for _ in tasks]
+
+    def begin(self, *tasks: tuple[Any, ...]) -> None:
+        for task in tasks:
+            self.tasks.put(task)
+
+    def answer(self) -> float:
+        found = self.answers.get()
+        if isinstance(found, str):
+            raise RuntimeError(f"A process failed:\n{found}")
+        return float(found)
+
+    def end(self) -> None:
+        for _ in self.members:
+            self.tasks.put(None)
+        for one in self.members:
+            one.join()
+
+
+def work(shared: Shared, cache: Cache, tasks: Any, answers: Any) -> None:
+    """A process that does what it is told until it is told nothing more. Nobody waits for a shard."""
+    torch.set_num_threads(1)
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    try:
+        pupil = Pupil(shared, Members(cache.groups))
+        while (task := tasks.get()) is not None:
+            kind, *rest = task
+            if kind == "shard":
+                cache.make(*rest)
+            else:
+                answers.put(pupil.learn(*rest) if kind == "learn" else shared.update(*rest))
+    except Exception:
+        answers.put(traceback.format_exc())
 
 
 def end_with_parent() -> None:
-    """A worker whose training was killed has nothing left to do."""
+    """A process whose training was killed has nothing left to do."""
     parent = processes.parent_process()
     if parent is not None:
         parent.join()
         os._exit(1)
 
 
-def work(shared: Shared, cache: Cache, tasks: Any, answers: Any) -> None:
-    """A process that does what it is told until it is told nothing more."""
-    torch.set_num_threads(1)
-    threading.Thread(target=end_with_parent, daemon=True).start()
-    members = Members(Groups.of(Teacher(teacher_files(cache.weights), 1), cache.tokenizer))
-    gpt = shared.model(shared.weights).train().requires_grad_()
-    prepare_blocks(gpt, compiled=False, recompute=False)
-    while (task := tasks.get()) is not None:
-        kind, *rest = task
-        if kind == "learn":
-            slot, piece = rest
-            gradients = shared.gradients[slot]
-            gradients.zero_()
-            for name, parameter in gpt.named_parameters():
-                parameter.grad = shared.view(gradients, name)
-            words = loss(gpt, piece, members)
-            words.backward()
-            answers.put(("learn", float(words.detach())))
-        elif kind == "update":
-            shared.update(*rest)
-            answers.put(("update", 0.0))
-        else:
-            cache.make(rest[0])
+class Pupil:
+    """The model in one of the processes."""
+
+    def __init__(self, shared: Shared, members: Members):
+        self.shared, self.members = shared, members
+        self.gpt = shared.model(shared.weights).train().requires_grad_()
+        prepare_blocks(self.gpt, compiled=False, recompute=False)
+
+    def learn(self, slot: int, piece: Piece) -> float:
+        """Leave a piece's gradients in their place; the loss."""
+        gradients = self.shared.gradients[slot].zero_()
+        for name, parameter in self.gpt.named_parameters():
+            parameter.grad = self.shared.view(gradients, name)
+        words = loss(self.gpt, piece, self.members)
+        words.backward()
+        return float(words.detach())
 
 
 def rate(step: int, steps: int, decay: int) -> float:
@@ -352,55 +309,41 @@ class Training:
         partial.replace(self.folder / "state.pt")
         LanguageModel(self.shared.model(self.shared.mean), self.tokenizer).save(self.folder / "model")
 
-    def run(self, steps: int, decay: int, every: float, workers: int, look: int) -> None:
-        context = processes.get_context("spawn")
-        tasks, answers = context.SimpleQueue(), context.SimpleQueue()
-        team = [context.Process(target=work, args=(self.shared, self.cache, tasks, answers), daemon=True) for _ in range(workers)]  # fmt: skip
-        for one in team:
-            one.start()
-        saved, begun, done = time.monotonic(), time.monotonic(), 0
-        losses: list[float] = []
-        self.cache.make(self.lessons.shard_of(self.number))
-        pieces = self.lessons.pieces(self.number)
-        tasks.put(("shard", self.lessons.shard_of(self.number + 1)))
+    def run(self, steps: int, decay: int, minutes: float, workers: int, look: int) -> None:
+        """Go on until so many steps are done in all; save every so many minutes and at the end."""
+        team = Team(self.shared, self.cache, workers)
+        saved = begun = time.monotonic()
+        first, losses, pieces = self.step, list[float](), self.begin_shard(team)
         while self.step < steps:
             if self.at + PIECES > len(pieces):
                 self.number, self.at = self.number + 1, 0
-                pieces = self.lessons.pieces(self.number)
-                tasks.put(("shard", self.lessons.shard_of(self.number + 1)))
+                pieces = self.begin_shard(team)
             self.step += 1
-            for slot in range(PIECES):
-                tasks.put(("learn", slot, pieces[self.at + slot]))
-            losses += [answers.get()[1] for _ in range(PIECES)]
-            groups = self.shared.whole()
-            for names in groups:
-                tasks.put(("update", names, self.step, rate(self.step, steps, decay)))
-            for _ in groups:
-                answers.get()
-            self.at, done = self.at + PIECES, done + PIECES * PIECE
+            losses += team.do(*(("learn", slot, pieces[self.at + slot]) for slot in range(PIECES)))
+            now = rate(self.step, steps, decay)
+            team.do(*(("update", names, self.step, now) for names in self.shared.groups()))
+            self.at += PIECES
             if self.step % 20 == 0:
-                speed = done / (time.monotonic() - begun)
-                self.tell(
-                    {"step": self.step, "loss": round(sum(losses) / len(losses), 4), "tokens_a_second": round(speed)}
-                )
+                speed = (self.step - first) * PIECES * PIECE / (time.monotonic() - begun)
+                self.tell(loss=round(sum(losses) / len(losses), 4), tokens_a_second=round(speed))
                 losses = []
             if look and self.step % look == 0:
                 gpt = self.shared.model(self.shared.mean).eval()
-                self.tell(
-                    {
-                        "step": self.step,
-                        "bits_per_byte": round(bits_per_byte(gpt, self.tokenizer, self.held_out[:60]), 4),
-                    }
-                )
-            if time.monotonic() - saved > every * 60:
+                self.tell(bits_per_byte=round(bits_per_byte(gpt, self.tokenizer, self.held_out[:LOOK]), 4))
+            if time.monotonic() - saved > minutes * 60:
                 self.save()
                 saved = time.monotonic()
         self.save()
-        for _ in team:
-            tasks.put(None)
+        team.end()
 
-    def tell(self, what: dict[str, Any]) -> None:
-        line = json.dumps({**what, "at": time.strftime("%H:%M:%S")})
+    def begin_shard(self, team: Team) -> list[Piece]:
+        """The pieces of the shard that is next; the one after it is made meanwhile."""
+        pieces = self.lessons.pieces(self.number)
+        team.begin(("shard", self.lessons.shard_of(self.number + 1)))
+        return pieces
+
+    def tell(self, **what: float) -> None:
+        line = json.dumps({"step": self.step, **what, "at": time.strftime("%H:%M:%S")})
         print(line, flush=True)
         with (self.folder / "log.jsonl").open("a") as log:
             log.write(line + "\n")

@@ -1,9 +1,9 @@
 """What the teacher would have said next, everywhere in the stories, written down once.
 
-The stories are divided into shards by a fixed shuffle. A shard holds its stories in our tokens, each after the end token,
-and for every token after which the teacher can be asked (one of its tokens and one of ours end at the same letter there)
-the likeliest ways to go on: the first piece of what comes next, in the teacher's tokens, and its chance in float16. Only
-pieces that can begin one of our tokens are considered. See distil_stories.py, which asks it while training.
+The stories are divided into shards by a fixed shuffle. A shard holds its stories in our tokens, each after the end
+token, and for every token after which the teacher can be asked (one of its tokens and one of ours end at the same
+letter there) the likeliest ways to go on: the first piece of what comes next, in the teacher's tokens, and its chance
+in float16. Only pieces that can begin one of our tokens are considered. distil_stories.py asks while training.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import pathlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,6 @@ class Cache:
         self.folder, self.tokenizer, self.weights = folder, tokenizer, weights
         order = np.random.default_rng(7).permutation(len(stories))
         self.shards = [[stories[n] for n in order[start : start + SHARD]] for start in range(0, len(stories), SHARD)]
-        self.teacher: Teacher | None = None
         self.words: dict[str, list[int]] = {}
 
     def __len__(self) -> int:
@@ -97,20 +97,33 @@ class Cache:
         """Write a shard, unless it is there."""
         if self.path(number).exists():
             return
-        if self.teacher is None:
-            self.teacher = Teacher(teacher_files(self.weights), 1)
-            self.groups = Groups.of(self.teacher, self.tokenizer)
         shard = ask(self.teacher, self.groups, self.tokenizer, self.shards[number], self.words)
+        self.write(self.path(number), **vars(shard))
+
+    @cached_property
+    def teacher(self) -> Teacher:
+        return Teacher(teacher_files(self.weights), 1)
+
+    @cached_property
+    def groups(self) -> Groups:
+        """Of the tokenizer's tokens; they are kept, too, so that the teacher is not needed to read shards."""
+        path = self.folder / "groups.npz"
+        if not path.exists():
+            self.write(path, **vars(Groups.of(self.teacher, self.tokenizer)))
+        with np.load(path) as kept:
+            return Groups(kept["firsts"], kept["group"], kept["members"], kept["starts"])
+
+    def write(self, path: pathlib.Path, **arrays: NDArray[Any]) -> None:
+        """Whole or not at all."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        partial = self.folder / f".{number}.{os.getpid()}.npz"
-        np.savez(partial, **vars(shard))
-        partial.replace(self.path(number))
+        partial = path.with_name(f".{path.stem}.{os.getpid()}.npz")
+        np.savez(partial, **arrays)
+        partial.replace(path)
 
 
 def teachers_ids(teacher: Teacher, text: str, words: dict[str, list[int]]) -> list[int]:
     ids = [BEGIN]
-    for place, word in enumerate((" " + text).split(" ")[1:]):  # the teacher's tokens never reach over a space
-        del place
+    for word in text.split(" "):  # the teacher's tokens never reach over a space
         if word not in words:
             words[word] = pieces(teacher, (" " + word).encode())
         ids += words[word]

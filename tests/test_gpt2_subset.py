@@ -84,6 +84,9 @@ def test_other_vocabularies_are_no_part_of_it(gpt2, part):
 
 def test_the_articles_sentences_are_whole_words(recipe, gpt2):
     whole = recipe.subset(sorted({token for ids in gpt2.encode_batch(recipe.words_to_have()) for token in ids}), 8000)
-    for text in (" robot must obey orders", "A robot must obey the orders given it by human beings except where such orders"):
+    for text in (
+        " robot must obey orders",
+        "A robot must obey the orders given it by human beings except where such orders",
+    ):
         assert [whole.gpt2_ids[token] for token in whole.encode(text)] == gpt2.encode(text)
     assert len(whole.encode(" robot must obey orders")) == 4

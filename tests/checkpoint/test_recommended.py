@@ -59,7 +59,9 @@ def test_a_model_that_is_not_to_be_sampled_is_greedy(folder):
     assert lm.settings({"top_k": 5}, None).top_k == 5
 
 
-@pytest.mark.parametrize("recommended", [{"temperature": 0.8, "top_k": None}, {"top_k": 1}, {"top_p": 0.95, "min_p": 0.02}])
+@pytest.mark.parametrize(
+    "recommended", [{"temperature": 0.8, "top_k": None}, {"top_k": 1}, {"top_p": 0.95, "min_p": 0.02}]
+)
 def test_what_is_recommended_is_written_with_the_model_and_transformers_reads_it(tiny_lm, tmp_path, recommended):
     from transformers import GenerationConfig
 

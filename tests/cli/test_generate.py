@@ -199,7 +199,9 @@ def test_a_prompt_that_is_not_utf8_is_refused_with_the_place_of_the_byte(generat
         assert ran.code == 2 and "position 0" in ran.err
 
 
-def test_what_the_model_recommends_counts_where_no_flag_does_and_nothing_is_said_of_it(generate, folder, tiny_lm, tmp_path):
+def test_what_the_model_recommends_counts_where_no_flag_does_and_nothing_is_said_of_it(
+    generate, folder, tiny_lm, tmp_path
+):
     import shutil
 
     model = shutil.copytree(folder, tmp_path / "recommending")

@@ -117,7 +117,9 @@ def test_gpt2s_id_stands_beside_ours_where_the_vocabulary_is_a_part_of_gpt2s(cut
     tokens = {name: token for name, token in gpt2.vocabulary.items() if token < 256 + 1000}
     part = Tokenizer(Vocabulary(tokens, gpt2.merges[:1000], {END: len(tokens)}, END))
     part.save(tmp_path / "part")
-    found = cutaway("tokens", "the end<|endoftext|>", "--special", "--model", tmp_path / "part", "--json").json["tokens"]
+    found = cutaway("tokens", "the end<|endoftext|>", "--special", "--model", tmp_path / "part", "--json").json[
+        "tokens"
+    ]
     assert [(one["id"], one["gpt2"]) for one in found] == [(1169, 1169), (886, 886), (1256, 50256)]
     shown = cutaway("tokens", "the end", "--model", tmp_path / "part").out
     assert "GPT-2" in shown and "     1169     1169  the" in shown
