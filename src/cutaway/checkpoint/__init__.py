@@ -69,8 +69,8 @@ def write(
 ) -> None:
     """Write a Hugging Face folder: shape, weights (as they are, or as `dtype`) and, if given one, the tokenizer.
 
-    Weights beyond `shard_bytes` go into several files. `recommended` are the settings to write texts with. A checkpoint that is already there is replaced whole or not at
-    all; other files in the folder are left alone.
+    Weights beyond `shard_bytes` go into several files. `recommended` are the settings to write texts with. A checkpoint
+    that is already there is replaced whole or not at all; other files in the folder are left alone.
     """
     from cutaway.checkpoint import huggingface
 

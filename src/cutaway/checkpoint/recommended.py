@@ -1,7 +1,7 @@
 """The settings a model is recommended to write with: Hugging Face's `generation_config.json`.
 
-Taken from it is how each token is chosen; the rest of the file is for other programs. What it does not say is left to the
-usual settings, and what the caller says counts more than either.
+Taken from it is how each token is chosen; the rest of the file is for other programs. What it does not say is left to
+the usual settings, and what the caller says counts more than either.
 """
 
 from __future__ import annotations
