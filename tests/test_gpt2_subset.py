@@ -90,3 +90,20 @@ def test_the_articles_sentences_are_whole_words(recipe, gpt2):
     ):
         assert [whole.gpt2_ids[token] for token in whole.encode(text)] == gpt2.encode(text)
     assert len(whole.encode(" robot must obey orders")) == 4
+
+
+def test_the_explorer_is_told_both_ids_and_what_the_model_recommends(part, tiny):
+    import torch
+
+    from cutaway.config import Config
+    from cutaway.inspect.run import run
+    from cutaway.language_model import LanguageModel
+    from cutaway.model import GPT
+
+    torch.manual_seed(0)
+    lm = LanguageModel(GPT(Config(len(part), 16, 16, 1, 2, end_token=part.end)), part)
+    lm.recommended = {"temperature": 0.8}
+    found = run(lm, "the model").to_dict()
+    assert found["recommended"] == {"temperature": 0.8}
+    assert [one["gpt2"] for one in found["tokens"]] == Tokenizer.load("gpt2").encode("the model")
+    assert "gpt2" not in run(LanguageModel(tiny, Tokenizer.train([TEXT], 320)), "the").to_dict()["tokens"][0]
