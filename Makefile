@@ -54,7 +54,7 @@ builtin: .venv/developer  ## make the built-in model again, from its teacher on 
 	cd $(MADE) && test -d start || $(HERE)/python $(CURDIR)/recipes/exhibit_start.py --from story-model \
 		--vocabulary vocabulary -o start
 	cd $(MADE) && $(HERE)/python $(CURDIR)/recipes/teach_exhibits.py stories --from start -o training --steps $(STEPS)
-	$(BIN)/python recipes/ship_builtin.py $(MADE)/training/model
+	$(BIN)/python recipes/ship_builtin.py $(MADE)/training $(MADE)/stories
 	$(BIN)/python benchmarks/exhibits.py
 
 builtin-smoke: .venv/developer  ## the same way, small, with a teacher of random weights (a minute)

@@ -187,13 +187,20 @@ def test_a_training_that_was_ended_goes_on_as_if_it_had_not_been(begin, tmp_path
     assert '"bits_per_byte"' in (tmp_path / "parts" / "log.jsonl").read_text()
 
 
-def test_the_model_is_made_ready_to_ship(recipes, start, tmp_path):
+def test_the_model_is_made_ready_to_ship(recipes, start, stories, weights, tmp_path, monkeypatch):
     ship = recipes("ship_builtin")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".cache").mkdir()
+    (tmp_path / ".cache" / "stories15M").symlink_to(weights)
     start[1].save(tmp_path / "model")
     ship.ship(tmp_path / "model", tmp_path / "builtin")
     lm = cutaway.load(tmp_path / "builtin")
     assert lm.recommended == ship.RECOMMENDED
     assert torch.equal(lm.model.token_embedding.weight, start[1].model.token_embedding.weight.half().float())
     assert lm.tokenizer.gpt2_ids is not None
+    (tmp_path / "log.jsonl").write_text('{"step": 20, "loss": 3.5}\n{"step": 20, "bits_per_byte": 0.9}\n')
+    text = ship.card(tmp_path, tmp_path / "builtin", stories, cases=2)
+    assert all(one in text for one in ("20 steps", "600 of GPT-2's own tokens", "**Seed 3**"))
+    assert "<svg" in (tmp_path / "builtin" / "loss.svg").read_text()
     with pytest.raises(SystemExit, match="MB"):
         ship.ship(tmp_path / "model", tmp_path / "builtin", most=1000)
