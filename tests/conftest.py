@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in a shell's background jobs; what we start would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -15,11 +17,13 @@ os.environ["CUTAWAY_OFFLINE"] = "1"
 import pytest
 import torch
 
+from cutaway import processor
 from cutaway.config import Config
 from cutaway.model import GPT
 
 torch.set_num_threads(1)
 
+OTHER_PROCESSOR = "not the processor that CUTAWAY_PROCESSOR says"
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
@@ -38,6 +42,28 @@ def tiny() -> GPT:
     """Three blocks of four heads, a vocabulary of 320 and a context of 48; shared, not to be changed."""
     torch.manual_seed(0)
     return wild(GPT(Config(vocabulary=320, context=48, width=48, layers=3, heads=4)))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """One line that says what was skipped and how to have it."""
+    reasons = Counter(
+        str(one.longrepr[2]).removeprefix("Skipped: ") for one in terminalreporter.stats.get("skipped", [])
+    )
+    reasons.pop(OTHER_PROCESSOR, None)
+    if reasons:
+        why = "; ".join(f"{count} x {reason}" for reason, count in reasons.most_common())
+        terminalreporter.write_line(
+            f"{reasons.total()} skipped: {why}. `make complete` installs all that pip and npm have."
+        )
+
+
+@pytest.fixture(params=processor.KINDS)
+def sees(request, monkeypatch) -> str:
+    """Each kind of processor in turn, as the code sees it; where .ci/run has said one, that one only."""
+    if os.environ.get("CUTAWAY_PROCESSOR", request.param) != request.param:
+        pytest.skip(OTHER_PROCESSOR)
+    monkeypatch.setenv("CUTAWAY_PROCESSOR", request.param)
+    return str(request.param)
 
 
 @pytest.fixture(scope="session")

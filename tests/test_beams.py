@@ -56,10 +56,10 @@ def test_more_beams_never_find_a_less_likely_text_of_the_same_length(tiny_lm):
 def test_a_beam_says_why_it_ended_and_its_logprobs(tiny_lm):
     result = tiny_lm.generate("Once", beams=3, max_tokens=5, logit_bias={END: -math.inf})
     assert (result.reason, len(result.ids)) == ("length", 5)
-    assert "5 tokens that were asked for" in result.why
+    assert "5 tokens that were asked for" in result.explanation
     assert sum(result.logprobs) / 5 == pytest.approx(result.score, abs=1e-5)
     full = tiny_lm.generate([1] * 45, beams=3, logit_bias={END: -math.inf})
-    assert "context of 48 tokens is full" in full.why
+    assert "context of 48 tokens is full" in full.explanation
     assert tiny_lm.generate([1] * 48, beams=3).ids == []
 
 
@@ -105,7 +105,7 @@ def test_a_prompt_finds_the_same_in_company_as_alone(tiny_lm, settings):
     alone = [one for prompt in prompts for one in tiny_lm.generate([prompt], **settings)]
     for found, expected in zip(together, alone, strict=True):
         assert (found.prompt_ids, found.ids, found.text) == (expected.prompt_ids, expected.ids, expected.text)
-        assert (found.reason, found.why) == (expected.reason, expected.why)
+        assert (found.reason, found.explanation) == (expected.reason, expected.explanation)
         assert found.score == pytest.approx(expected.score, rel=1e-5, abs=1e-5)
         assert found.logprobs == pytest.approx(expected.logprobs, rel=1e-4, abs=1e-4)
 

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -37,7 +38,7 @@ def test_a_batch_of_unequal_prompts_equals_each_alone(tiny_lm, settings):
     for prompt, one in zip(PROMPTS, together, strict=True):
         alone = tiny_lm.generate(prompt, max_tokens=25, **settings)
         assert one.ids == alone.ids
-        assert (one.text, one.reason, one.why) == (alone.text, alone.reason, alone.why)
+        assert (one.text, one.reason, one.explanation) == (alone.text, alone.reason, alone.explanation)
         assert one.logprobs == pytest.approx(alone.logprobs, abs=1e-4)
 
 
@@ -96,7 +97,7 @@ def test_streamed_text_equals_the_whole(tiny_lm, settings):
         whole = tiny_lm.generate(prompt, max_tokens=25, **settings)
         assert "".join(pieces) == whole.text == stream.result.text
         assert stream.result.ids == whole.ids
-        assert stream.result.why == whole.why
+        assert stream.result.explanation == whole.explanation
 
 
 def test_text_is_the_decoded_ids_also_when_they_end_in_half_a_character(tiny_lm):
@@ -111,7 +112,7 @@ def test_text_is_the_decoded_ids_also_when_they_end_in_half_a_character(tiny_lm)
 def test_it_stops_at_max_tokens(tiny_lm):
     result = tiny_lm.generate("Once", seed=1, max_tokens=7, logit_bias=NO_END)
     assert (len(result.ids), result.reason) == (7, "length")
-    assert "7 tokens that were asked for" in result.why
+    assert "7 tokens that were asked for" in result.explanation
     assert tiny_lm.generate("Once", max_tokens=0).text == ""
 
 
@@ -124,7 +125,7 @@ def test_it_stops_at_the_end_of_the_context(tiny_lm):
     result = tiny_lm.generate("Once", seed=1, logit_bias=NO_END)
     assert len(result.prompt_ids) + len(result.ids) == tiny_lm.config.context
     assert result.reason == "length"
-    assert "context of 48 tokens is full" in result.why
+    assert "context of 48 tokens is full" in result.explanation
 
 
 def test_it_stops_at_a_stop_string_and_leaves_it_out(tiny_lm):
@@ -133,7 +134,7 @@ def test_it_stops_at_a_stop_string_and_leaves_it_out(tiny_lm):
     result = tiny_lm.generate("Once", seed=1, max_tokens=30, logit_bias=NO_END, stop=[stop])
     assert result.reason == "stop"
     assert result.text == free[: free.index(stop)]
-    assert repr(stop) in result.why
+    assert repr(stop) in result.explanation
 
 
 class Letters:
@@ -224,8 +225,15 @@ def test_penalties_and_bias_reach_every_row(tiny_lm):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"temperature": 0}, "--greedy"),
+        ({"temperature": -0.1}, "0 .greedy. or above"),
         ({"max_tokens": -1}, "0 or more"),
+        ({"max_tokens": [5]}, "setting max_tokens must be a whole number or None, not .5."),
+        ({"max_tokens": "5"}, "setting max_tokens must be a whole number"),
+        ({"max_tokens": 2.5}, "setting max_tokens must be a whole number"),
+        ({"seed": "a"}, "setting seed must be a whole number"),
+        ({"length_penalty": None}, "setting length_penalty must be a number"),
+        ({"stop": 5}, "stop strings must be a text or a list of texts, not 5"),
+        ({"stop": ["a", 5]}, "stop strings must be a text or a list of texts"),
         ({"samples": 0}, "samples must be 1 or more"),
         ({"overflow": "wrap"}, "'stop' or 'slide'"),
         ({"stop": [""]}, "stop string"),
@@ -237,3 +245,104 @@ def test_penalties_and_bias_reach_every_row(tiny_lm):
 def test_a_wrong_setting_is_refused(tiny_lm, settings, said):
     with pytest.raises(CutawayError, match=said):
         tiny_lm.generate("x", **settings)
+
+
+def test_a_temperature_of_0_is_greedy_in_whatever_form(tiny_lm):
+    wanted = [tiny_lm.generate(prompt, top_k=1, max_tokens=12).ids for prompt in PROMPTS]
+    for settings in ({}, {"top_k": None}, {"top_p": 0.5, "seed": 9}):
+        assert [one.ids for one in tiny_lm.generate(PROMPTS, temperature=0, max_tokens=12, **settings)] == wanted
+    assert [tiny_lm.generate(prompt, temperature=0.0, max_tokens=12).ids for prompt in PROMPTS] == wanted
+    assert "".join(tiny_lm.stream(PROMPTS[0], temperature=0, max_tokens=12)) == tiny_lm.tokenizer.decode(wanted[0])
+
+
+def test_no_prompts_are_no_texts_and_prompts_may_come_from_anywhere(tiny_lm):
+    assert tiny_lm.generate([]) == tiny_lm.generate(()) == tiny_lm.generate([], beams=2) == []
+    wanted = tiny_lm.generate(PROMPTS, temperature=0, max_tokens=4)
+
+    def same(found):
+        return [one.ids for one in found] == [one.ids for one in wanted]
+
+    assert same(tiny_lm.generate((prompt for prompt in PROMPTS), temperature=0, max_tokens=4))
+    assert same(tiny_lm.generate(tuple(PROMPTS), temperature=0, max_tokens=4))
+    assert same(tiny_lm.generate([tiny_lm.ids(prompt) for prompt in PROMPTS], temperature=0, max_tokens=4))
+    assert same(tiny_lm.generate([prompt.encode() for prompt in PROMPTS], temperature=0, max_tokens=4))
+    arrays = [np.array(tiny_lm.ids(prompt), dtype=np.int64) for prompt in PROMPTS]
+    assert same(tiny_lm.generate(arrays, temperature=0, max_tokens=4))
+    assert tiny_lm.generate(torch.tensor([5, 6]), temperature=0, max_tokens=4).ids == (
+        tiny_lm.generate([5, 6], temperature=0, max_tokens=4).ids
+    )
+    assert len(tiny_lm.generate(torch.tensor([[5, 6], [7, 8]]), max_tokens=1)) == 2
+
+
+@pytest.mark.parametrize("wrong", [None, 5, 2.5, [None], [1, "a"], ["a", 1.5], {"a": 1}, [[1], [[2]]]], ids=repr)
+def test_what_is_no_prompt_gets_one_clear_sentence(tiny_lm, wrong):
+    for ask in (tiny_lm.generate, tiny_lm.logits, tiny_lm.score, tiny_lm.embed):
+        with pytest.raises(CutawayError, match="A prompt is a text or a list of token ids, not"):
+            ask(wrong)
+
+
+def test_a_processor_sees_what_was_read_and_decides_what_is_written(tiny_lm):
+    even, seen = np.arange(320) % 2 == 0, []
+
+    def odd_only(ids, logits):
+        seen.append(ids)
+        logits[even] = -np.inf
+        return logits
+
+    settings = {"max_tokens": 8, "seed": 4, "logits_processors": odd_only}
+    together = tiny_lm.generate(PROMPTS, **settings)
+    assert all(token % 2 for one in together for token in one.ids) and any(one.ids for one in together)
+    assert seen[: len(PROMPTS)] == [tiny_lm.ids(prompt) or [tiny_lm.config.end] for prompt in PROMPTS]
+    for prompt, one in zip(PROMPTS, together, strict=True):
+        seen.clear()
+        assert tiny_lm.generate(prompt, **settings).ids == one.ids
+        begun = tiny_lm.ids(prompt) or [tiny_lm.config.end]
+        assert seen[1:] == [[*begun, *one.ids[:count]] for count in range(1, len(seen))]
+        assert "".join(tiny_lm.stream(prompt, **settings)) == one.text
+
+
+def test_a_processor_is_the_bias_it_could_have_been_in_drawing_and_in_beams(tiny_lm):
+    def lean(ids, logits):
+        logits[40:60] += 2.5
+        return logits
+
+    bias = dict.fromkeys(range(40, 60), 2.5)
+    for settings in ({"seed": 2}, {"temperature": 0}, {"beams": 4, "best": 3}):
+        ours = tiny_lm.generate(["Once", "x"], max_tokens=8, logits_processors=[lean], **settings)
+        theirs = tiny_lm.generate(["Once", "x"], max_tokens=8, logit_bias=bias, **settings)
+        assert [one.ids for one in ours] == [one.ids for one in theirs]
+
+
+def test_a_beam_search_never_extends_a_text_by_what_is_forbidden(tiny_lm):
+    def only_these(ids, logits):
+        kept = logits[[50, 60]].copy()
+        logits[:] = -np.inf
+        logits[[50, 60]] = kept
+        return logits
+
+    results = tiny_lm.generate("Once", beams=4, best=4, max_tokens=3, logits_processors=only_these)
+    assert len(results) == 4
+    assert all(set(one.ids) <= {50, 60} and math.isfinite(one.score) for one in results)
+
+
+def test_a_stream_can_give_tokens_with_their_log_probabilities(tiny_lm):
+    for settings in ({"seed": 3}, {"seed": 3, "stop": ("e",)}, {"seed": 5, "logit_bias": {319: 4.0}, "top_k": None}):
+        stream = tiny_lm.stream("Once", max_tokens=25, **settings)
+        tokens = list(stream.tokens())
+        result = stream.result
+        assert result == tiny_lm.generate("Once", max_tokens=25, **settings)
+        assert "".join(token.text for token in tokens) == result.text
+        ended = result.reason == "end"
+        assert [token.id for token in tokens] == result.ids + [tiny_lm.config.end] * ended
+        assert [token.logprob for token in tokens[: len(result.ids)]] == result.logprobs
+        if ended:
+            last = tiny_lm.logits([*result.prompt_ids, *result.ids])[-1].log_softmax(-1)
+            assert tokens[-1].logprob == pytest.approx(float(last[319]), abs=1e-4)
+
+
+def test_a_stream_that_is_closed_writes_no_more(tiny_lm):
+    stream = tiny_lm.stream("Once", max_tokens=25, seed=3, logit_bias=NO_END)
+    first = next(stream.tokens())
+    stream.close()
+    assert list(stream.tokens()) == []
+    assert (stream.result.ids, stream.result.reason) == ([first.id], "interrupted")

@@ -119,10 +119,19 @@ def test_a_die_at_either_end_never_gives_an_impossible_token():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"temperature": 0}, "--greedy"),
-        ({"temperature": -1.0}, "temperature must be above 0, not -1.0"),
-        ({"temperature": math.nan}, "temperature must be above 0"),
-        ({"temperature": math.inf}, "temperature must be above 0"),
+        ({"temperature": -1.0}, "temperature must be 0 .greedy. or above, not -1.0"),
+        ({"temperature": math.nan}, "temperature must be 0"),
+        ({"temperature": math.inf}, "temperature must be 0"),
+        ({"temperature": [0.7]}, "setting temperature must be a number, not .0.7."),
+        ({"temperature": True}, "temperature must be a number"),
+        ({"temperature": None}, "temperature must be a number, not None"),
+        ({"top_k": 2.5}, "setting top_k must be a whole number or None, not 2.5"),
+        ({"top_p": "0.9"}, "setting top_p must be a number or None"),
+        ({"logit_bias": [3]}, "logit bias must be a dict"),
+        ({"logit_bias": {"3": 1.0}}, "token of a logit bias must be an id"),
+        ({"logit_bias": {3: "1"}}, "logit bias of token 3 must be a number"),
+        ({"logits_processors": 5}, "logits processors must be a function or a list of functions, not 5"),
+        ({"logits_processors": [len, None]}, "logits processors must be a function or a list"),
         ({"top_k": 0}, "top-k must be 1 or more"),
         ({"top_p": 0.0}, "top-p must be above 0"),
         ({"top_p": 1.5}, "top-p must be above 0 and at most 1"),
@@ -140,3 +149,54 @@ def test_an_impossible_setting_is_refused_with_its_rule(given, said):
 def test_a_bias_for_a_token_that_does_not_exist_is_refused():
     with pytest.raises(CutawayError, match="not in the vocabulary of 50"):
         adjust(some_logits(1), Sampling(logit_bias={50: 1.0}), [[]], [[]])
+
+
+@pytest.mark.parametrize("temperature", [0, 0.0, 1e-9, 1e-50])
+def test_a_temperature_of_nothing_is_greedy_and_never_divides_by_zero(temperature):
+    logits = some_logits(3)
+    how = Sampling(temperature=temperature, top_k=None, top_p=0.5)
+    chances = probabilities(logits, how)
+    assert how.greedy
+    assert choose(logits, how, np.array([0.1, 0.5, 0.9])).tolist() == logits.argmax(-1).tolist()
+    assert chances.argmax(-1).tolist() == logits.argmax(-1).tolist()
+    assert sorted(set(chances.ravel().tolist())) == [0.0, 1.0]
+
+
+def test_of_two_equal_tokens_a_temperature_of_0_takes_the_first():
+    logits = np.array([[1.0, 3.0, 3.0, 2.0]], dtype=np.float32)
+    assert probabilities(logits, Sampling(temperature=0)).tolist() == [[0.0, 1.0, 0.0, 0.0]]
+
+
+def test_processors_run_in_order_after_bias_and_penalties_each_on_a_row_of_its_own():
+    seen = []
+
+    def halve(ids, logits):
+        seen.append((ids, logits.copy()))
+        logits[:] /= 2  # in place, too
+        return logits
+
+    logits = some_logits(2)
+    untouched = logits.copy()
+    how = Sampling(logits_processors=[halve, lambda ids, row: row + len(ids)], logit_bias={7: 3.0})
+    found = adjust(logits, how, [[1], [2, 3]], [[4], [5, 6]])
+    assert (logits == untouched).all()
+    assert [ids for ids, _ in seen] == [[1, 4], [2, 3, 5, 6]]
+    biased = adjust(logits, Sampling(logit_bias={7: 3.0}), [[1], [2, 3]], [[4], [5, 6]])
+    assert all((row == expected).all() for (_, row), expected in zip(seen, biased, strict=True))
+    assert found == pytest.approx(biased / 2 + np.array([[2.0], [4.0]]))
+    assert found.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda ids, logits: None, "must give back an array of .50. logits, not None"),
+        (lambda ids, logits: logits[:10], "not an array of .10."),
+        (lambda ids, logits: logits * np.nan, "highest logit is nan"),
+        (lambda ids, logits: logits - np.inf, "highest logit is -inf"),
+        (lambda ids, logits: logits + np.inf, "highest logit is inf"),
+    ],
+)
+def test_a_processor_that_leaves_nothing_to_choose_from_is_named(wrong, said):
+    with pytest.raises(CutawayError, match=f"logits processor <lambda> .*{said}"):
+        adjust(some_logits(1), Sampling(logits_processors=wrong), [[]], [[]])

@@ -1,11 +1,15 @@
 """A trace knows every step by name, keeps what it is asked for, and can put something else in its place."""
 
+import numpy as np
 import pytest
 import torch
 
 from cutaway.errors import CutawayError
-from cutaway.trace import Trace, added, in_turn, names, put, where, zeroed
+from cutaway.language_model import LanguageModel
+from cutaway.model import GPT
+from cutaway.trace import Trace, added, in_turn, names, put, where, within, zeroed
 
+BATCH = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 7, 1, 8, 2, 8], [0, 1, 2, 3, 4, 5]])
 IDS = torch.tensor([[3, 1, 4, 1, 5, 9]])
 
 
@@ -120,3 +124,145 @@ def test_a_column_of_every_token_is_zeroed(tiny):
     name = "blocks.0.mlp.activation"
     value = traced(tiny, name, {name: zeroed(where(column=7))})[name]
     assert value[..., 7].abs().max() == 0 and value[..., 8].abs().min() > 0
+
+
+def test_every_row_of_a_batch_can_be_taken_out(tiny):
+    trace = Trace()
+    with torch.no_grad():
+        tiny(BATCH, trace=trace)
+    for index in (0, 1, 2, -1):
+        alone = Trace()
+        with torch.no_grad():
+            tiny(BATCH[[index]], trace=alone)
+        row = trace.row(index)
+        for name in names(tiny.config):
+            torch.testing.assert_close(row[name], alone.row(0)[name], rtol=1e-5, atol=1e-5)
+    with pytest.raises(CutawayError, match="There is no text 3: there are 3, numbered from 0 to 2"):
+        trace.row(3)
+
+
+def test_a_function_is_given_the_value_of_one_text_in_the_shape_that_is_documented(tiny):
+    shapes = dict[str, list[tuple[int, ...]]]()
+
+    def seen(name):
+        return lambda value: shapes.setdefault(name, []).append(tuple(value.shape)) or value
+
+    every = names(tiny.config)
+    with torch.no_grad():
+        tiny(BATCH, trace=Trace((), {name: seen(name) for name in every}))
+    documented = {name: tuple(value.shape) for name, value in traced(tiny).row(0).kept.items()}
+    assert shapes == {name: [documented[name]] * len(BATCH) for name in every}
+
+
+def test_a_function_changes_every_text_of_a_batch(tiny):
+    name = "blocks.1.attention.heads"
+    trace = Trace(name, {name: zeroed(where(head=2))})
+    with torch.no_grad():
+        tiny(BATCH, trace=trace)
+    assert trace[name][:, 2].abs().max() == 0 and trace[name][:, [0, 1, 3]].abs().amax((2, 3)).min() > 0
+
+
+@pytest.mark.parametrize(
+    ("negative", "positive"),
+    [({"position": -1}, {"position": 5}), ({"head": -1}, {"head": 3}), ({"column": -12}, {"column": 0})],
+)
+def test_negative_numbers_count_from_the_end(tiny, negative, positive):
+    name = "blocks.1.attention.heads"
+    first, second = (traced(tiny, name, {name: zeroed(where(**at))})[name] for at in (negative, positive))
+    assert torch.equal(first, second) and not torch.equal(first, traced(tiny, name)[name])
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        ({"position": 99}, "no token 99: there are 6, numbered from 0 to 5"),
+        ({"position": -7}, "no token -7"),
+        ({"head": 4}, "no head 4: there are 4"),
+        ({"column": 12}, "no column 12"),
+        ({"position": 1.5}, "A token is named by a whole number, not 1.5"),
+    ],
+)
+@pytest.mark.parametrize("make", [zeroed, lambda at: put(torch.ones(()), at), lambda at: added(torch.ones(12), at)])
+def test_a_place_that_does_not_exist_is_refused(tiny, at, said, make):
+    with pytest.raises(CutawayError, match=said):
+        traced(tiny, (), {"blocks.1.attention.heads": make(where(**at))})
+
+
+def test_a_head_of_what_has_no_heads_is_refused(tiny):
+    with pytest.raises(CutawayError, match="not divided into heads"):
+        traced(tiny, (), {"blocks.1.residual": zeroed(where(head=0))})
+
+
+def test_new_numbers_that_do_not_fit_are_refused(tiny):
+    with pytest.raises(CutawayError, match=r"shape of the place they are for: \[1, 48\]"):
+        traced(tiny, (), {"blocks.1.residual": added(torch.ones(47), where(position=1))})
+    with pytest.raises(CutawayError, match=r"blocks.1.residual has the shape \[6, 47\], not \[6, 48\]"):
+        traced(tiny, (), {"blocks.1.residual": torch.ones(6, 47)})
+    with pytest.raises(CutawayError, match="must be a tensor, and is None"):
+        traced(tiny, (), {"blocks.1.residual": lambda value: None})
+
+
+def test_numbers_are_whole_and_numpys_are_as_good(tiny):
+    assert within("layer", np.int64(-1), 3) == 2
+    with pytest.raises(CutawayError, match="A layer is named by a whole number, not 'two'"):
+        within("layer", "two", 3)
+
+
+def places_run(tiny_lm, monkeypatch, **asked) -> list[str]:
+    """The places that a trace's forward pass came by."""
+    passed = list[str]()
+    original = Trace.__call__
+
+    def watched(self, name, value):
+        passed.append(name)
+        return original(self, name, value)
+
+    monkeypatch.setattr(Trace, "__call__", watched)
+    tiny_lm.trace("Once upon a time", **asked)
+    return passed
+
+
+@pytest.mark.parametrize("last", ["token_embedding", "blocks.0.residual", "blocks.1.attention.weights", "final_norm"])
+def test_the_model_runs_as_far_as_something_is_wanted_and_no_further(tiny_lm, monkeypatch, last):
+    order = names(tiny_lm.config)
+    wanted = order[: order.index(last) + 1]
+    assert places_run(tiny_lm, monkeypatch, keep=["residual.0", last] if last != order[0] else last) == wanted
+    replace = {"blocks.2.residual": lambda value: value}  # a function that only looks must see it, too
+    passed = places_run(tiny_lm, monkeypatch, keep="residual.0", replace=replace)
+    assert passed[-1] == "blocks.2.residual" and "logits" not in passed
+
+
+def test_what_is_kept_is_the_same_however_little_is_asked_for(tiny_lm):
+    whole = tiny_lm.trace("Once upon a time")
+    for name in whole:
+        assert torch.equal(tiny_lm.trace("Once upon a time", name)[name], whole[name])
+    assert len(tiny_lm.trace("Once", keep=())) == 0
+
+
+def test_a_probe_can_be_trained_on_a_trace(tiny_lm):
+    for within_inference in (False, True):
+        with torch.inference_mode(within_inference):
+            trace = tiny_lm.trace("Once upon a time there was")
+        assert not any(value.is_inference() or value.requires_grad for value in trace.kept.values())
+        probe = torch.nn.Linear(48, 2)
+        probe(trace["blocks.1.residual"]).square().sum().backward()
+        assert probe.weight.grad is not None and probe.weight.grad.abs().max() > 0
+    assert not tiny_lm.logits("Once").is_inference() and not tiny_lm.logits("Once").requires_grad
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_gradients_go_through_a_trace_on_request(tiny, tiny_lm, frozen):
+    model = GPT(tiny.config).eval()
+    model.load_state_dict(tiny.state_dict())
+    lm = LanguageModel(model.requires_grad_(not frozen), tiny_lm.tokenizer)
+    name, heads = "blocks.1.residual", "blocks.2.attention.heads"
+    trace = lm.trace("Once upon a time", keep=[name, heads, "logits"], gradient=True)
+    plain = lm.trace("Once upon a time", keep=[name, "logits"])
+    assert torch.equal(trace["logits"], plain["logits"])
+    by_stream, by_heads = torch.autograd.grad(trace["logits"][-1, 7], [trace[name], trace[heads]])
+    assert by_stream.shape == plain[name].shape and by_heads.shape == (4, len(plain[name]), 12)
+    # Moving the stream by a little moves the logit by gradient x step.
+    step = by_stream / by_stream.norm() * 1e-2
+    moved = lm.trace("Once upon a time", "logits", {name: plain[name] + step})["logits"][-1, 7]
+    back = lm.trace("Once upon a time", "logits", {name: plain[name] - step})["logits"][-1, 7]
+    assert float(moved - back) / 2 == pytest.approx(float((by_stream * step).sum()), rel=1e-2)

@@ -18,18 +18,21 @@ if TYPE_CHECKING:
     from cutaway.generate import Result
     from cutaway.language_model import LanguageModel, load
     from cutaway.model import GPT
+    from cutaway.scoring import Score
     from cutaway.tokenizer import Tokenizer
     from cutaway.trace import Trace
 
 _HOME = {
     "SIZES": "config", "Config": "config", "CutawayError": "errors", "GPT": "model", "LanguageModel": "language_model",
-    "Result": "generate", "Tokenizer": "tokenizer", "Trace": "trace", "load": "language_model",
+    "Result": "generate", "Score": "scoring", "Tokenizer": "tokenizer", "Trace": "trace", "load": "language_model",
 }  # fmt: skip
-__all__ = ["GPT", "SIZES", "Config", "CutawayError", "LanguageModel", "Result", "Tokenizer", "Trace", "load"]
+__all__ = ["GPT", "SIZES", "Config", "CutawayError", "LanguageModel", "Result", "Score", "Tokenizer", "Trace", "load"]
 
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used: `import cutaway` and `cutaway --help` do not wait for torch."""
+    if name == "train":
+        return importlib.import_module("cutaway.train")
     if name in _HOME:
         return getattr(importlib.import_module(f"cutaway.{_HOME[name]}"), name)
     raise AttributeError(f"module 'cutaway' has no attribute {name!r}")

@@ -21,7 +21,7 @@ import numpy as np
 from cutaway.errors import CutawayError
 from cutaway.generate import ROWS_AT_ONCE, Gate, Result, Settings
 from cutaway.reading import Machine, open_batch
-from cutaway.sampling import Array, adjust, likeliest, log_total
+from cutaway.sampling import NEVER, Array, adjust, likeliest, log_total
 
 if TYPE_CHECKING:
     from cutaway.tokenizer import Tokenizer
@@ -90,7 +90,7 @@ def run(model: Machine, tokenizer: Tokenizer, live: list[Search], how: Settings)
     batch = open_batch(model)
     logits = batch.begin([one.window for one in live])  # [row, vocabulary]
     while True:
-        for one, candidates in zip(live, extended(logits, live, how), strict=True):
+        for one, candidates in zip(live, extended(logits, live, how, len(tokenizer)), strict=True):
             one.go_on(candidates, model, tokenizer, how)
         live = [one for one in live if one.open]
         if not live:
@@ -100,12 +100,15 @@ def run(model: Machine, tokenizer: Tokenizer, live: list[Search], how: Settings)
         logits = batch.step([beam.ids[-1] for beam in beams])
 
 
-def extended(logits: Array, live: list[Search], how: Settings) -> Iterator[list[Beam]]:
-    """For each search the likeliest one-token extensions of all its open beams together, best first."""
+def extended(logits: Array, live: list[Search], how: Settings, known: int) -> Iterator[list[Beam]]:
+    """For each search the likeliest one-token extensions of all its open beams together, best first.
+
+    Only the first `known` entries of the vocabulary are tokens, and none that is forbidden extends a text.
+    """
     beams = [beam for one in live for beam in one.open]
     plain = logits - log_total(logits).astype(np.float32)
     totals = adjust(plain, how, [one.window for one in live for _ in one.open], [beam.ids for beam in beams])
-    totals = totals + np.array([beam.total for beam in beams], dtype=np.float32)[:, None]
+    totals = totals[:, :known] + np.array([beam.total for beam in beams], dtype=np.float32)[:, None]
     wanted = 2 * (how.beams or 1)
     best = likeliest(totals, wanted)  # [row, candidate]
     sums, logprobs = (np.take_along_axis(numbers, best, axis=-1).tolist() for numbers in (totals, plain))
@@ -114,7 +117,7 @@ def extended(logits: Array, live: list[Search], how: Settings) -> Iterator[list[
     for one in live:
         rows = range(first, first + len(one.open))
         first = rows.stop
-        found = ((total, row, rank) for row in rows for rank, total in enumerate(sums[row]))
+        found = ((total, row, rank) for row in rows for rank, total in enumerate(sums[row]) if total > NEVER)
         yield [
             Beam([*beams[row].ids, tokens[row][rank]], [*beams[row].logprobs, logprobs[row][rank]], total, row=row)
             for total, row, rank in nlargest(wanted, found, key=lambda at: at[0])
@@ -148,7 +151,7 @@ def finish(beam: Beam, prompt: list[int], model: Machine, tokenizer: Tokenizer, 
         gate.add(token)
     gate.finish()
     full = how.max_tokens is None or len(ids) < how.max_tokens
-    why = {
+    explanation = {
         "end": "The model wrote its end token.",
         "stop": f"The stop string {gate.found!r} came up.",
         "length": f"The context of {model.config.context:,} tokens is full."
@@ -156,6 +159,6 @@ def finish(beam: Beam, prompt: list[int], model: Machine, tokenizer: Tokenizer, 
         else f"It has the {how.max_tokens:,} tokens that were asked for.",
     }[beam.reason]
     return Result(
-        text=gate.text, ids=ids, reason=beam.reason, why=why, logprobs=beam.logprobs[: len(ids)], prompt_ids=prompt,
-        score=beam.score(how.length_penalty),
+        text=gate.text, ids=ids, reason=beam.reason, explanation=explanation, logprobs=beam.logprobs[: len(ids)],
+        prompt_ids=prompt, score=beam.score(how.length_penalty),
     )  # fmt: skip

@@ -8,13 +8,13 @@ is what a list of merges says only if the list was really learned from text; `ra
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
 from cutaway.errors import CutawayError
+from cutaway.processor import cores
 from cutaway.vocabulary import ALPHABET, Vocabulary, spell
 
 SPLIT = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"""
@@ -167,11 +167,6 @@ def joined(lists: Iterable[list[Item]]) -> list[Item]:
     for part in lists:
         whole += part
     return whole
-
-
-def cores() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def ranked(merges: Sequence[tuple[str, str]]) -> bool:

@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
+
+Code = Literal[
+    "bug", "memory", "too_long", "missing", "asleep", "no_text",
+    "no_folder", "a_file", "not_a_model", "a_classifier", "not_on_hub", "unreachable", "offline", "disk_full",
+    "no_layer", "no_head", "no_token", "no_neuron", "not_one_token", "patch_lengths", "no_sklearn",
+    "no_task", "texts_missing",
+]  # fmt: skip
+"""What the explorer says in the reader's language (`errors.CODE` in web/src/messages); all else it says in English."""
 
 
 class CutawayError(Exception):
-    """Says what was wrong, where, and what to do about it, in words for the person who can mend it."""
+    """Says what was wrong, where, and what to do about it, in words for the person who can mend it.
+
+    `code` and `values` are the same for a program that writes the sentence itself, in another language.
+    """
+
+    def __init__(self, said: str = "", code: Code | None = None, **values: str | int):
+        super().__init__(said)
+        self.code, self.values = code, values
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -49,7 +49,11 @@ class Settings(Sampling):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        stop = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
+        self.check_numbers("max_tokens", "seed", "samples", "beams", "best", whole=True, optional=True)
+        self.check_numbers("length_penalty")
+        given: object = self.stop
+        stop = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list | tuple) else (given,)
+        require("stop strings", repr(given), all(isinstance(one, str) for one in stop), "a text or a list of texts")
         object.__setattr__(self, "stop", stop)
         require("number of new tokens", self.max_tokens, self.max_tokens is None or self.max_tokens >= 0, "0 or more")
         require("number of samples", self.samples, self.samples is None or self.samples >= 1, "1 or more")
@@ -74,12 +78,12 @@ class Result:
     """A text that has been written, and how it came to its end."""
 
     text: str
-    """What was written, without the prompt and without the stop string that ended it."""
+    """What was written, without the prompt and without the stop string that ended it; empty without a tokenizer."""
     ids: list[int]
     """The new tokens, without the end token; a stop string's tokens are among them."""
     reason: str
     """'end': the model wrote its end token. 'stop': a stop string. 'length': max_tokens, or the context is full."""
-    why: str
+    explanation: str
     """The reason as a sentence."""
     logprobs: list[float]
     """The model's own log-probability of each new token, before temperature and the rest."""
@@ -101,11 +105,15 @@ class Draft:
     seed: int
     sample: int
     gate: Gate
+    known: int
+    """How many entries of the vocabulary are tokens."""
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     dropped: int = 0
+    newest: tuple[int, float] | None = None
+    """The token chosen last, be it the end token, and the model's own log-probability of it."""
     reason: str = ""
-    why: str = ""
+    explanation: str = ""
     piece: str = ""
     """The text that the last token made ready to be shown."""
 
@@ -113,14 +121,14 @@ class Draft:
         own = zlib.crc32(np.array(self.prompt, dtype=np.int64).tobytes())  # two prompts do not share their luck
         self.dice = Dice([self.seed, self.sample, own])
 
-    def end(self, reason: str, why: str) -> None:
-        self.reason, self.why = reason, why
+    def end(self, reason: str, explanation: str) -> None:
+        self.reason, self.explanation = reason, explanation
         self.piece += self.gate.finish()
 
     def result(self) -> Result:
         return Result(
-            text=self.gate.text, ids=self.ids, reason=self.reason, why=self.why, logprobs=self.logprobs,
-            prompt_ids=self.prompt, seed=self.seed, dropped=self.dropped,
+            text=self.gate.text, ids=self.ids, reason=self.reason, explanation=self.explanation,
+            logprobs=self.logprobs, prompt_ids=self.prompt, seed=self.seed, dropped=self.dropped,
         )  # fmt: skip
 
 
@@ -172,13 +180,13 @@ def drafts(prompts: list[list[int]], model: Machine, tokenizer: Tokenizer, how: 
                 "Shorten it, or use overflow 'slide', which drops the oldest."
             )
     return [
-        Draft(prompt=prompt, window=list(prompt) or [end], seed=seed, sample=sample, gate=Gate(tokenizer, how.stop))
+        Draft(prompt, list(prompt) or [end], seed, sample, gate=Gate(tokenizer, how.stop), known=len(tokenizer))
         for prompt in prompts
         for sample in range(how.samples or 1)
     ]
 
 
-def write(model: Machine, texts: list[Draft], how: Settings) -> Iterator[list[Draft]]:
+def write(model: Machine, texts: list[Draft], how: Settings) -> Generator[list[Draft], None, None]:
     """Write all the drafts to their ends, a token at a time; after each step gives those that changed."""
     for text in texts:
         ready(text, model, how)
@@ -190,12 +198,10 @@ def write(model: Machine, texts: list[Draft], how: Settings) -> Iterator[list[Dr
     logits = batch.begin([text.window for text in live])  # [row, vocabulary]
     while True:
         add_tokens(model, live, logits, how)
-        yield live
         before = [len(text.window) for text in live]
         for text in live:
             ready(text, model, how)
-        if ended := [text for text in live if text.reason]:
-            yield ended
+        yield live
         stay = [row for row, text in enumerate(live) if not text.reason]
         slid = any(len(live[row].window) < before[row] for row in stay)
         if len(stay) < len(live):
@@ -210,7 +216,6 @@ def write(model: Machine, texts: list[Draft], how: Settings) -> Iterator[list[Dr
 
 def ready(text: Draft, model: Machine, how: Settings) -> None:
     """Before a token is chosen: end a text that may have no more of them, or make room for one."""
-    text.piece = ""
     context = model.config.context
     if text.reason:
         return
@@ -225,13 +230,17 @@ def ready(text: Draft, model: Machine, how: Settings) -> None:
 
 
 def add_tokens(model: Machine, texts: list[Draft], logits: Array, how: Settings) -> None:
-    """Choose the next token of every text; the end token and stop strings end it."""
-    dice = np.array([text.dice.random() for text in texts])
-    chosen = choose(adjust(logits, how, [text.prompt for text in texts], [text.ids for text in texts]), how, dice)
+    """Choose the next token of every text; the end token and stop strings end it.
+
+    Some models score more entries than there are tokens: those are never chosen.
+    """
+    dice, end = np.array([text.dice.random() for text in texts]), model.config.end
+    adjusted = adjust(logits, how, [text.prompt or [end] for text in texts], [text.ids for text in texts])
+    chosen = choose(adjusted[:, : texts[0].known], how, dice)
     logprobs = np.take_along_axis(logits, chosen[:, None], axis=-1) - log_total(logits)
     for text, token, logprob in zip(texts, chosen.tolist(), logprobs[:, 0].tolist(), strict=True):
-        if token == model.config.end:
-            text.piece = ""
+        text.newest, text.piece = (token, logprob), ""
+        if token == end:
             text.end("end", "The model wrote its end token.")
             continue
         text.ids.append(token)
@@ -251,6 +260,17 @@ def generate(model: Machine, tokenizer: Tokenizer, prompts: list[list[int]], how
     return [text.result() for text in texts]
 
 
+@dataclass(frozen=True)
+class StreamedToken:
+    """A token as it is written."""
+
+    id: int
+    text: str
+    """The text that it made ready: whole characters only, so that it may be empty, or more than the token's own."""
+    logprob: float
+    """The model's own log-probability of it, before temperature and the rest."""
+
+
 class TextStream:
     """The text of one prompt piece by piece as it is written; `result` is the whole when the pieces have ended."""
 
@@ -259,9 +279,17 @@ class TextStream:
         self.steps = write(model, [self.draft], how)
 
     def __iter__(self) -> Iterator[str]:
+        return (token.text for token in self.tokens() if token.text)
+
+    def tokens(self) -> Iterator[StreamedToken]:
+        """The same token by token, each with its log-probability; the last may be the end token, which no text has."""
         for changed in self.steps:
-            if changed and self.draft.piece:
-                yield self.draft.piece
+            if changed and self.draft.newest is not None:
+                yield StreamedToken(self.draft.newest[0], self.draft.piece, self.draft.newest[1])
+
+    def close(self) -> None:
+        """Write no more, and give back the memory that the text took."""
+        self.steps.close()
 
     @property
     def result(self) -> Result:

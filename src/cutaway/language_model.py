@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -18,21 +18,28 @@ from cutaway.engine.native import Engine, Scores
 from cutaway.engine.pack import numbers_in, unpack
 from cutaway.errors import CutawayError, nearest
 from cutaway.generate import Result, Settings, TextStream, generate
+from cutaway.no_tokenizer import NoTokenizer
 from cutaway.reading import Machine, open_batch
-from cutaway.sampling import likeliest, softmax
+from cutaway.sampling import is_whole, likeliest, softmax
 from cutaway.tokenizer import Tokenizer
+from cutaway.vocabulary import NoVocabulary
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
+    from cutaway.async_stream import AsyncTextStream
+    from cutaway.inspect.change import Change
     from cutaway.model import GPT
+    from cutaway.scoring import Score
     from cutaway.trace import Replacement, Trace
 
 DTYPES = ("float32", "bfloat16", "float16")
 """The number types that torch may be asked to compute in."""
 
 Prompt = str | Sequence[int]
+Prompts = Iterable[Prompt]
+"""Several: a list, a tuple, a generator."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +106,9 @@ class LanguageModel:
 
     def ids(self, text: Prompt) -> list[int]:
         """The tokens of a text; ids are checked and taken as they are."""
-        if isinstance(text, str):
+        if isinstance(text, str | bytes):
             return self.tokenizer.encode(text)
-        given = text.tolist() if hasattr(text, "tolist") else list(text)
+        given = text.tolist() if hasattr(text, "tolist") else text
         try:
             ids = [operator.index(token) for token in given]  # numpy's whole numbers are as good as Python's
         except TypeError:
@@ -113,15 +120,65 @@ class LanguageModel:
                 )
         return ids
 
-    def logits(self, text: Prompt) -> Tensor:
-        """A score for every entry of the vocabulary after every token: [tokens, vocabulary].
+    def several(self, given: Prompt | Prompts) -> tuple[list[list[int]], bool]:
+        """The ids of every text given, and whether they came as a list (an empty one is a list of no texts)."""
+        texts: Any = list(given) if isinstance(given, Iterator) else given
+        if hasattr(texts, "tolist"):
+            texts = texts.tolist()
+        if isinstance(texts, list | tuple) and not (texts and all(map(is_id, texts))):
+            return [self.ids(one) for one in texts], True
+        return [self.ids(texts)], False
 
-        An empty text is read as the end token, which every text begins after.
+    @overload
+    def logits(self, text: Prompt) -> Tensor: ...  # type: ignore[overload-overlap]
+    @overload
+    def logits(self, text: Sequence[Prompt]) -> list[Tensor]: ...
+
+    def logits(self, text: Prompt | Sequence[Prompt]) -> Tensor | list[Tensor]:
+        """A score for every entry of the vocabulary after every token: [tokens, vocabulary]; of several texts, a list.
+
+        An empty text is read as the end token, which every text begins after. Texts of unequal length are read
+        together, and give what each gives alone.
         """
         import torch
 
-        with torch.inference_mode():
-            return self.model(self.batch_of_one(text))[0].float()
+        from cutaway.batched import read_texts
+
+        texts, listed = self.several(text)
+        with torch.no_grad():
+            found = [self.model.score(one).float() for one in read_texts(self.model, texts)]
+        return found if listed else found[0]
+
+    @overload
+    def score(self, text: Prompt, k: int = 5) -> Score: ...  # type: ignore[overload-overlap]
+    @overload
+    def score(self, text: Sequence[Prompt], k: int = 5) -> list[Score]: ...
+
+    def score(self, text: Prompt | Sequence[Prompt], k: int = 5) -> Score | list[Score]:
+        """How likely the model finds a text: the log-probability of every token, and the k likeliest in its place.
+
+        The first token is scored after the end token, which every text begins after. A list of texts gives a list.
+        """
+        from cutaway.scoring import score
+
+        texts, listed = self.several(text)
+        found = score(self, texts, check_count(k, 0))
+        return found if listed else found[0]
+
+    def embed(self, texts: Prompt | Sequence[Prompt]) -> Tensor:
+        """One vector a text: the mean over its tokens of what leaves the final norm; its length is not made 1.
+
+        One text gives [width], a list of texts [texts, width].
+        """
+        import torch
+
+        from cutaway.batched import read_texts
+
+        several, listed = self.several(texts)
+        with torch.no_grad():
+            found = [one.float().mean(dim=0) for one in read_texts(self.model, several)]
+        vectors = torch.stack(found) if found else torch.empty(0, self.config.width)
+        return vectors if listed else vectors[0]
 
     def next_scores(self, text: Prompt) -> Scores:
         """A score for every entry of the vocabulary after the last token only: [vocabulary]."""
@@ -134,14 +191,22 @@ class LanguageModel:
 
     def predict(self, text: Prompt, k: int = 10) -> list[Prediction]:
         """The k likeliest next tokens, likeliest first."""
-        if k < 1:
-            raise CutawayError(f"The number of predictions must be 1 or more, not {k}.")
-        chances = softmax(self.next_scores(text))
-        best = likeliest(chances, min(k, len(self.tokenizer)))
+        chances = softmax(self.next_scores(text))[: len(self.tokenizer)]
+        best = likeliest(chances, check_count(k, 1))
         return [
-            Prediction(id=token, text=self.tokenizer.decode([token]), probability=chance)
+            Prediction(id=token, text=self.text_of(token), probability=chance)
             for token, chance in zip(best.tolist(), chances[best].tolist(), strict=True)
         ]
+
+    def shown(self, ids: Sequence[int]) -> str:
+        """The text of these tokens, to be looked at: without a tokenizer their ids in brackets."""
+        if isinstance(self.tokenizer, NoTokenizer):
+            return "".join(self.tokenizer.token_bytes(token).decode() for token in ids)
+        return self.tokenizer.decode(ids)
+
+    def text_of(self, token: int) -> str:
+        """The text of one token; empty without a tokenizer."""
+        return "" if isinstance(self.tokenizer, NoTokenizer) else self.tokenizer.decode([token])
 
     @overload
     def generate(
@@ -149,59 +214,107 @@ class LanguageModel:
         prompt: Prompt = "",
         max_tokens: int | None = None,
         *,
+        changes: Sequence[Change] = (),
         samples: None = None,
         best: None = None,
         **settings: Any,
     ) -> Result: ...
     @overload
     def generate(
-        self, prompt: Prompt | Sequence[Prompt], max_tokens: int | None = None, **settings: Any
+        self,
+        prompt: Prompt | Prompts,
+        max_tokens: int | None = None,
+        *,
+        changes: Sequence[Change] = (),
+        **settings: Any,
     ) -> list[Result]: ...
 
     def generate(
-        self, prompt: Prompt | Sequence[Prompt] = "", max_tokens: int | None = None, **settings: Any
+        self,
+        prompt: Prompt | Prompts = "",
+        max_tokens: int | None = None,
+        *,
+        changes: Sequence[Change] = (),
+        **settings: Any,
     ) -> Result | list[Result]:
         """Continue a prompt; an empty one lets the model ramble. See `Settings` for what can be set.
 
         One prompt gives one result. A list of prompts gives a list; so does asking for several `samples`, or for the n
-        `best` of a beam search.
+        `best` of a beam search. With `changes` (see cutaway.inspect.change) every token is written under them.
         """
         how = self.settings(settings, max_tokens)
-        many = isinstance(prompt, Sequence) and not isinstance(prompt, str) and any(
-            isinstance(one, str | Sequence) for one in prompt
-        )  # fmt: skip
-        prompts = [self.ids(one) for one in (prompt if many else [prompt])]  # type: ignore[arg-type]
-        if how.beams:
-            from cutaway import beams
-
-            results = beams.search(self.machine, self.tokenizer, prompts, how)
+        prompts, listed = self.several(prompt)
+        if changes:
+            alone = ((self.changed(changes, ids, how), [ids]) for ids in prompts)  # each has positions of its own
+            results = [result for machine, own in alone for result in self.write(machine, own, how)]
         else:
-            results = generate(self.machine, self.tokenizer, prompts, how)
-        return results if many or how.samples or how.best else results[0]
+            results = self.write(self.machine, prompts, how) if prompts else []
+        return results if listed or how.samples or how.best else results[0]
 
-    def stream(self, prompt: Prompt = "", max_tokens: int | None = None, **settings: Any) -> TextStream:
-        """Like `generate`, but gives the text piece by piece as it is written; `.result` holds the whole at the end."""
+    def write(self, machine: Machine, prompts: list[list[int]], how: Settings) -> list[Result]:
+        """Continue every prompt, by drawing tokens or by a beam search."""
+        if not how.beams:
+            return generate(machine, self.tokenizer, prompts, how)
+        from cutaway.beams import search
+
+        return search(machine, self.tokenizer, prompts, how)
+
+    def stream(
+        self, prompt: Prompt = "", max_tokens: int | None = None, *, changes: Sequence[Change] = (), **settings: Any
+    ) -> TextStream:
+        """Like `generate`, but gives the text piece by piece as it is written; `.result` holds the whole at the end.
+
+        `.tokens()` gives it token by token instead, each with its log-probability.
+        """
         how = self.settings(settings, max_tokens)
         if how.beams or how.samples:
             raise CutawayError("Only one text can be streamed: beams and samples are for generate().")
-        return TextStream(self.machine, self.tokenizer, self.ids(prompt), how)
+        ids = self.ids(prompt)
+        return TextStream(self.changed(changes, ids, how) if changes else self.machine, self.tokenizer, ids, how)
+
+    def astream(
+        self, prompt: Prompt = "", max_tokens: int | None = None, *, changes: Sequence[Change] = (), **settings: Any
+    ) -> AsyncTextStream:
+        """`stream` for `async for`: the model runs in a thread, and stops when the task is cancelled."""
+        from cutaway.async_stream import AsyncTextStream
+
+        return AsyncTextStream(self.stream(prompt, max_tokens, changes=changes, **settings))
+
+    def changed(self, changes: Sequence[Change], ids: list[int], how: Settings) -> Machine:
+        """What writes after this prompt under these changes: torch, which knows every intermediate by its name."""
+        kind = self.weights or (self._engine.weights if self._engine else "float32")
+        if kind != "float32":
+            raise CutawayError(
+                f"Changes are made by torch, and {self.name} writes with weights packed to {kind}: "
+                "load it without `weights`, or the model that the file was made of."
+            )
+        from cutaway.inspect.generation import under_changes
+
+        return under_changes(self, changes, ids, how)
 
     def trace(
-        self, text: Prompt, keep: str | Iterable[str] = "*", replace: Mapping[str, Replacement] | None = None
+        self,
+        text: Prompt,
+        keep: str | Iterable[str] = "*",
+        replace: Mapping[str, Replacement] | None = None,
+        gradient: bool = False,
     ) -> Trace:
         """Run the text through the model and keep what it makes on its way, by name; see `Trace` for the patterns.
 
-        The values have no batch dimension: `trace["blocks.0.attention.weights"]` is [head, query, key].
+        The values have no batch dimension: `trace["blocks.0.attention.weights"]` is [head, query, key]. The model runs
+        as far as the last of them. They carry no gradient, unless one is asked for.
         """
-        import torch
+        from cutaway.trace import TextTrace
 
-        from cutaway.trace import Trace
+        trace, ids = TextTrace(self.config, keep, replace, gradient), self.batch_of_one(text)
+        trace.follow(lambda: self.model(ids, trace=trace))
+        return trace
 
-        trace = Trace(keep, replace)
-        trace.check(self.config)
-        with torch.inference_mode():
-            self.model(self.batch_of_one(text), trace=trace)
-            return trace.row(0)
+    def traces(self, texts: Sequence[Prompt], keep: str | Iterable[str] = "*") -> list[Trace]:
+        """A trace of each of several texts, which are read together; no padding is left in them."""
+        from cutaway.batched import trace_texts
+
+        return trace_texts(self.model, self.several(texts)[0], keep)
 
     def save(self, folder: str | Path) -> None:
         """Write a folder that `cutaway.load` and Hugging Face's transformers both read."""
@@ -222,34 +335,69 @@ class LanguageModel:
         for name in given:
             if name not in known:
                 raise CutawayError(f"There is no setting {name!r}.{nearest(name, known)}")
-        if given.get("beams") or given.get("top_k") == 1 or given.get("temperature") == 0:  # nothing is drawn
-            return Settings(max_tokens=max_tokens, **given)
-        return Settings(max_tokens=max_tokens, **{**self.recommended, **given})
+        drawn = not (given.get("beams") or given.get("top_k") == 1 or given.get("temperature") == 0)
+        how = Settings(max_tokens=max_tokens, **{**(self.recommended if drawn else {}), **given})
+        if how.stop:
+            self.tokenizer.encode(how.stop[0])  # stop strings are text
+        for token in how.logit_bias:
+            if not 0 <= token < len(self.tokenizer):
+                raise CutawayError(f"A logit bias names token {token:,}: there are {len(self.tokenizer):,} tokens.")
+        return how
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy or a pickle holds; weights that can be packed again as they are, from the model, are not."""
+        state = vars(self).copy()
+        current = self._model is not None and versions(self._model) == self._packed_from
+        if self._model is not None and self._engine is not None and self._engine.weights == "float32":
+            state["_engine"] = None
+        return state | {"_packed_from": current}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._packed_from = versions(self._model) if self._model is not None and state["_packed_from"] else None
+
+
+def is_id(one: object) -> bool:
+    """Whether this is a token's number, rather than a text; an array of one number is a text of one token."""
+    return is_whole(one) or (hasattr(one, "__index__") and getattr(one, "ndim", 0) == 0)
+
+
+def check_count(k: int, least: int) -> int:
+    """How many of something are asked for."""
+    if not is_whole(k) or k < least:
+        raise CutawayError(f"The number of predictions must be a whole number of {least} or more, not {k!r}.")
+    return k
 
 
 def load(
     name: str | Path = "builtin",
     device: str | torch.device | None = None,
     dtype: str | torch.dtype | None = None,
-    engine: str = "auto",
     weights: str | None = None,
+    tokenizer: str | Path | Tokenizer | None = None,
+    engine: str = "auto",
 ) -> LanguageModel:
     """A model by name: "builtin", a folder with a checkpoint, a file of packed weights, or a model on the hub.
 
     `engine` says what writes texts: "torch", "native" (compiled kernels, on the processor), or "auto": native for
     packed weights and for float32 on a processor (up to 1 GiB of it), torch for all others. `weights` packs them:
-    "float32", "bfloat16", "int8" or "int4".
+    "float32", "bfloat16", "int8" or "int4". `tokenizer` is used instead of the model's own: "gpt2", a folder, or one
+    that is at hand. A model that has none takes ids and gives ids.
     """
     if isinstance(dtype, str) and dtype not in DTYPES:
         raise CutawayError(f"Unknown number type {dtype!r}. Known: {', '.join(DTYPES)}.")
     path = locate(name)
     if is_packed(path):
-        return load_packed(path, name, device, dtype, engine, weights)
+        return load_packed(path, name, device, dtype, engine, weights, tokenizer)
     numbers = None if dtype is None else number_type(dtype)
     place = find_device("cpu" if device is None and (weights or engine == "native") else device)
     float32 = numbers is None or str(numbers) == "torch.float32"
-    kind = choose(engine, weights, place.type, float32, size=4 * numbers_in(checkpoint.read_config(path)))
-    lm = LanguageModel(checkpoint.read(path, place, numbers), Tokenizer.load(path), str(name), kind)
+    config = checkpoint.read_config(path)
+    kind = choose(engine, weights, place.type, float32, size=4 * numbers_in(config))
+    known = find_tokenizer(tokenizer, path, config, name)
+    model = checkpoint.read(path, place, numbers)
+    model.config = with_known_end(model.config, known)
+    lm = LanguageModel(model, known, str(name), kind)
     lm.recommended = read_recommended(path)
     if kind in (None, "float32"):  # packed when the first text is written
         return lm
@@ -265,11 +413,14 @@ def load_packed(
     dtype: str | torch.dtype | None,
     engine: str,
     weights: str | None,
+    tokenizer: str | Path | Tokenizer | None = None,
 ) -> LanguageModel:
     """A file that `cutaway convert --to cutaway-int8` wrote; where the native engine is not wanted, torch runs it."""
     from cutaway.engine import stored
 
-    packed, tokenizer = stored.read(path), Tokenizer.load(path)
+    packed = stored.read(path)
+    known = find_tokenizer(tokenizer, path, packed.config, name)
+    packed = replace(packed, config=with_known_end(packed.config, known))
     if weights is not None and check_kind(weights) != packed.weights:
         raise CutawayError(
             f"{path} holds {packed.weights} weights. Leave `weights` away, or load the model they are of."
@@ -279,11 +430,33 @@ def load_packed(
         engine = "torch"
     if choose(engine, None if engine == "torch" else packed.weights, place, dtype is None) is None:
         model = unpack(packed).to(find_device(device or "cpu"), None if dtype is None else number_type(dtype))
-        lm = LanguageModel(model, tokenizer, str(name))
+        lm = LanguageModel(model, known, str(name))
     else:
-        lm = LanguageModel(Engine(packed), tokenizer, str(name))
+        lm = LanguageModel(Engine(packed), known, str(name))
     lm.recommended = stored.read_recommended(path)
     return lm
+
+
+def find_tokenizer(given: str | Path | Tokenizer | None, path: Path, config: Config, name: str | Path) -> Tokenizer:
+    """The tokenizer that is named, or the one that lies with the model, or what stands for none."""
+    if isinstance(given, Tokenizer):
+        return given
+    if given is not None:
+        return Tokenizer.load(given if str(given) == "gpt2" else locate(given))
+    try:
+        return Tokenizer.load(path)
+    except NoVocabulary:
+        return NoTokenizer(config.vocabulary, str(name))
+
+
+def with_known_end(config: Config, tokenizer: Tokenizer) -> Config:
+    """The shape with an end token that there is: the last entry of a padded vocabulary is taken for it, and is none."""
+    if config.end < len(tokenizer):
+        return config
+    try:
+        return config.but(end_token=tokenizer.end)
+    except CutawayError:  # this vocabulary has none
+        return config
 
 
 def number_type(dtype: str | torch.dtype) -> torch.dtype:

@@ -23,8 +23,13 @@ from cutaway.config import Config
 from cutaway.errors import CutawayError
 from cutaway.trace import UNWATCHED, Trace, Watch
 
+
+def gelu_tanh(x: Tensor) -> Tensor:
+    return F.gelu(x, approximate="tanh")  # 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+
+
 ACTIVATION: dict[str, Callable[[Tensor], Tensor]] = {
-    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),  # 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+    "gelu_tanh": gelu_tanh,
     "gelu": F.gelu,
     "relu": F.relu,
     "silu": F.silu,
@@ -169,7 +174,7 @@ class GPT(nn.Module):
         positions, mask = self.places(ids, past, padding)
 
         tokens = watch("token_embedding", self.token_embedding(ids))  # [batch, query, width]
-        places = watch("position_embedding", self.position_embedding(positions))  # [batch or 1, query, width]
+        places = watch("position_embedding", self.position_embedding(positions).expand_as(tokens))
         residual = watch("residual.0", self.dropout(tokens + places))  # [batch, query, width]
 
         for layer, block in enumerate(self.blocks):

@@ -1,6 +1,7 @@
 """From logits to the next token: pure functions, each a step, and the order they are taken in.
 
-    logits -> bias -> penalties for what was said -> temperature -> top-k -> top-p -> min-p -> probabilities -> a choice
+    logits -> bias -> penalties for what was said -> the caller's own steps -> temperature -> top-k -> top-p -> min-p
+           -> probabilities -> a choice
 
 The steps mean what they mean in Hugging Face's transformers; a test compares them one by one.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +22,13 @@ from cutaway.errors import CutawayError
 Array = npt.NDArray[Any]
 """Numbers of any type; scores are float32."""
 
+LogitsProcessor = Callable[[list[int], Array], Array]
+"""A step of the caller's own: the ids so far (prompt and text) and the logits [vocabulary] of what comes next, an array
+of its own that may be changed in place -> the logits to go on with."""
+
 NEVER = np.float32("-inf")
+COLDEST = 1e-7
+"""Below this temperature even logits that differ in their last digit only are certain and impossible: it is greedy."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,7 @@ class Sampling:
     """How the next token is chosen. The defaults are the article's: among the forty likeliest, as the model says."""
 
     temperature: float = 1.0
-    """Below 1 the likely becomes likelier; above 1 the list flattens. For the likeliest token always: top_k=1."""
+    """Below 1 the likely becomes likelier; above 1 the list flattens. 0 is greedy: always the likeliest token."""
     top_k: int | None = 40
     """Choose among this many; 1 is greedy, None is the whole vocabulary."""
     top_p: float | None = None
@@ -44,13 +51,15 @@ class Sampling:
     """Taken from a token's logit as often as it has been written so far."""
     logit_bias: Mapping[int, float] = field(default_factory=dict)
     """Added to the logits of these ids; -inf forbids one."""
+    logits_processors: Sequence[LogitsProcessor] = ()
+    """Steps of the caller's own, after bias and penalties and before temperature; one callable, or several."""
 
     def __post_init__(self) -> None:
-        if self.temperature == 0:
-            raise CutawayError(
-                "A temperature of 0 divides by zero. For the likeliest token every time, use top-k 1 (--greedy)."
-            )
-        require("temperature", self.temperature, self.temperature > 0 and math.isfinite(self.temperature), "above 0")
+        self.check_numbers("temperature", "repetition_penalty", "presence_penalty", "frequency_penalty")
+        self.check_numbers("top_p", "min_p", optional=True)
+        self.check_numbers("top_k", whole=True, optional=True)
+        warm = self.temperature >= 0 and math.isfinite(self.temperature)
+        require("temperature", self.temperature, warm, "0 (greedy) or above")
         require(
             "top-k", self.top_k, self.top_k is None or self.top_k >= 1, "1 or more, or none for the whole vocabulary"
         )
@@ -60,12 +69,36 @@ class Sampling:
         require("repetition penalty", penalty, penalty > 0 and math.isfinite(penalty), "above 0 (1 changes nothing)")
         for name in ("presence_penalty", "frequency_penalty"):
             require(name.replace("_", " "), getattr(self, name), math.isfinite(getattr(self, name)), "a finite number")
+        require("logit bias", self.logit_bias, isinstance(self.logit_bias, Mapping), "a dict from token ids to numbers")
         for token, bias in self.logit_bias.items():
-            require(f"logit bias of token {token}", bias, bias < math.inf, "a number (or -inf, to forbid the token)")
+            require("token of a logit bias", repr(token), is_whole(token), "an id, a whole number")
+            valid = is_number(bias) and bias < math.inf
+            require(f"logit bias of token {token}", bias, valid, "a number (or -inf, to forbid the token)")
+        given = self.logits_processors
+        processors = (given,) if callable(given) else tuple(given) if isinstance(given, Sequence) else (given,)
+        require("logits processors", repr(given), all(map(callable, processors)), "a function or a list of functions")
+        object.__setattr__(self, "logits_processors", processors)
+
+    def check_numbers(self, *names: str, whole: bool = False, optional: bool = False) -> None:
+        """Refuse what is no number where one is needed."""
+        rule = ("a whole number" if whole else "a number") + (" or None" if optional else "")
+        for name in names:
+            value = getattr(self, name)
+            if not (optional and value is None):
+                require(f"setting {name}", repr(value), (is_whole if whole else is_number)(value), rule)
 
     @property
     def greedy(self) -> bool:
-        return self.top_k == 1
+        return self.top_k == 1 or self.temperature < COLDEST
+
+
+def is_whole(value: object) -> bool:
+    """Whether this is a whole number, Python's or numpy's."""
+    return not isinstance(value, bool) and isinstance(value, int | np.integer)
+
+
+def is_number(value: object) -> bool:
+    return is_whole(value) or isinstance(value, float | np.floating)
 
 
 def require(name: str, value: object, holds: bool, rule: str) -> None:
@@ -75,7 +108,10 @@ def require(name: str, value: object, holds: bool, rule: str) -> None:
 
 
 def adjust(logits: Array, how: Sampling, prompts: Sequence[list[int]], written: Sequence[list[int]]) -> Array:
-    """The steps that look at ids: bias, then penalties for what stands in the prompt and the text. [row, vocabulary]"""
+    """The steps that look at ids: bias, penalties for what stands in the prompt and the text, then the caller's own.
+
+    [row, vocabulary]
+    """
     if how.logit_bias:
         ids = np.array(list(how.logit_bias))
         if not 0 <= ids.min() <= ids.max() < logits.shape[-1]:
@@ -96,6 +132,27 @@ def adjust(logits: Array, how: Sampling, prompts: Sequence[list[int]], written: 
                 for row, new in zip(logits, written, strict=True)
             ]
         )
+    if how.logits_processors:
+        rows = zip(logits, prompts, written, strict=True)
+        logits = np.stack([process(row, [*prompt, *new], how.logits_processors) for row, prompt, new in rows])
+    return logits
+
+
+def process(logits: Array, ids: list[int], processors: Sequence[LogitsProcessor]) -> Array:
+    """The logits [vocabulary] after the caller's own steps, each of them checked."""
+    for processor in processors:
+        name = getattr(processor, "__name__", type(processor).__name__)
+        made = processor(list(ids), logits.copy())
+        if not isinstance(made, np.ndarray) or made.shape != logits.shape:
+            what = f"an array of {list(made.shape)}" if isinstance(made, np.ndarray) else f"{made!r:.80}"
+            raise CutawayError(
+                f"The logits processor {name} must give back an array of {list(logits.shape)} logits, not {what}."
+            )
+        logits = made.astype(np.float32, copy=False)
+        if not np.isfinite(highest := logits.max()):
+            raise CutawayError(
+                f"The logits processor {name} left nothing to choose from: its highest logit is {highest}."
+            )
     return logits
 
 
@@ -165,9 +222,18 @@ def likeliest(scores: Array, k: int) -> Array:
     return np.take_along_axis(found, order, axis=-1)
 
 
+def warm(logits: Array, temperature: float) -> Array:
+    """The logits divided by the temperature; at 0 only the highest stays possible, of equals the first."""
+    if temperature >= COLDEST:
+        return logits / np.float32(temperature)
+    only = np.full_like(logits, NEVER)
+    np.put_along_axis(only, logits.argmax(axis=-1)[..., None], np.float32(0), axis=-1)
+    return only
+
+
 def probabilities(logits: Array, how: Sampling) -> Array:
     """The distribution the next token is drawn from: temperature, top-k, top-p, min-p, softmax. [..., vocabulary]"""
-    logits = logits / np.float32(how.temperature)
+    logits = warm(logits, how.temperature)
     if how.top_k is not None:
         logits = keep_top_k(logits, how.top_k)
     if how.top_p is not None and how.top_p < 1:

@@ -12,6 +12,7 @@ from cutaway import bpe
 from cutaway.bpe_by_hand import ByHand, TokenTable
 from cutaway.checkpoint.locate import file_kind, is_packed
 from cutaway.errors import CutawayError
+from cutaway.processor import cores
 from cutaway.vocabulary import ALPHABET, END, Vocabulary, read, write
 
 _GPT2 = Path(__file__).parent / "data" / "gpt2"
@@ -77,7 +78,10 @@ class Tokenizer:
             from cutaway.checkpoint.nanogpt import read_tokenizer as beside
 
             return beside(Path(source))
-        return cls.from_folder(Path(source))
+        from cutaway.checkpoint.adapter import tokenizer_folder
+
+        folder = tokenizer_folder(Path(source))
+        return cls.from_folder(folder) if folder == Path(source) else cls.load(folder)
 
     @classmethod
     def from_folder(cls, folder: Path) -> Tokenizer:
@@ -155,7 +159,7 @@ class Tokenizer:
 
     def encode_batch(self, texts: Sequence[str], special: bool = False) -> list[list[int]]:
         """`encode` for each of many texts, on all cores."""
-        share = max(_BATCH, sum(map(len, texts)) // (4 * bpe.cores()))
+        share = max(_BATCH, sum(map(len, texts)) // (4 * cores()))
         groups = list(_groups(texts, share))
         return bpe.joined(bpe.spread(lambda group: [self.encode(text, special) for text in group], groups))
 

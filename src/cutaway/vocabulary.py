@@ -167,6 +167,10 @@ class Vocabulary:
         return settings
 
 
+class NoVocabulary(CutawayError):
+    """The folder holds no vocabulary at all: published weights often come without one."""
+
+
 def read(folder: Path) -> Vocabulary:
     """The vocabulary in a folder: tokenizer.json, or vocab.json + merges.txt, or OpenAI's encoder.json + vocab.bpe."""
     if not folder.is_dir():
@@ -186,9 +190,10 @@ def read(folder: Path) -> Vocabulary:
         for one, other in (pair, pair[::-1]):
             if one in there:
                 raise CutawayError(f"{folder} holds {one} but not {other}: a vocabulary needs both.")
-    raise CutawayError(
-        f"{folder} holds no vocabulary: there should be a tokenizer.json, or a vocab.json with a merges.txt, "
-        "or an encoder.json with a vocab.bpe. If the model was trained on GPT-2's tokens, use the one called 'gpt2'."
+    raise NoVocabulary(
+        f"{folder} holds no vocabulary: there should be a tokenizer.json, or a vocab.json with a merges.txt, or an "
+        "encoder.json with a vocab.bpe. If the model was trained on GPT-2's tokens, load it with tokenizer='gpt2' "
+        "(--tokenizer gpt2), or put them beside it: cutaway.Tokenizer.load('gpt2').save(folder)."
     )
 
 

@@ -154,6 +154,37 @@ def test_llama_cpp_writes_the_tokens_we_write(kind: str, changes: dict, tmp_path
         assert worst < 0.03  # llama.cpp looks its GELU up in a float16 table
 
 
+BEGINNINGS = [
+    "Once upon a time", "The little fox", "One day, a girl named", "Tom and his mom went to the", "The sun was",
+    "There was a big tree in the", "A dragon lived in a", "Ben was sad because", "In the garden, a small",
+    '"Look!" said', "Lily loved to", "The old man had a",
+]  # fmt: skip
+
+
+@cache
+def stories() -> list[tuple[list[int], list[int], int]]:
+    """What the built-in model writes after each beginning, greedily, and how many tokens come before a near tie."""
+    lm = cutaway.load(engine="torch")
+    found = []
+    for beginning in BEGINNINGS:
+        result = lm.generate(beginning, temperature=0, max_tokens=40)
+        ids = [*result.prompt_ids, *result.ids]
+        best = lm.logits(ids)[len(result.prompt_ids) - 1 : -1].log_softmax(-1).topk(2).values
+        close = ((best[:, 0] - best[:, 1]) < GAP).nonzero().flatten().tolist()
+        found.append((result.prompt_ids, result.ids, close[0] if close else len(result.ids)))
+    return found
+
+
+@pytest.mark.parametrize("kind", ["f32", "f16", "q4_0"])
+def test_the_built_in_model_writes_the_same_stories_in_llama_cpp_unless_its_weights_were_rounded(kind, tmp_path):
+    """README and docs/export.md promise it of f32 and f16, and say that q8_0 and q4_0 soon write something else."""
+    lm = cutaway.load()
+    llama = LlamaCpp(exported(lm.model, tmp_path, kind, lm.tokenizer), lm.config.context)
+    same = [llama.greedy(prompt, len(ids))[0][:clear] == ids[:clear] for prompt, ids, clear in stories()]
+    assert sum(clear for *_, clear in stories()) > 150
+    assert all(same) if kind != "q4_0" else not all(same)
+
+
 @pytest.mark.parametrize(("kind", "agreement", "distance"), [("q8_0", 0.9, 0.05), ("q4_0", 0.4, 0.5)])
 def test_quantized_files_stay_near_our_model(model: GPT, tmp_path: Path, kind: str, agreement: float, distance: float):
     """Random weights are the hardest to quantize: these bounds are for them, docs/export.md has a trained model's."""

@@ -151,6 +151,10 @@ def test_unknown_tokens_are_asked_for(tmp_path: Path):
     saved(tmp_path)
     with pytest.raises(CutawayError, match=r"meta\.pkl"):
         cutaway.Tokenizer.load(tmp_path)
+    lm = cutaway.load(tmp_path)  # ids in, ids out
+    assert len(lm.generate([1, 2], max_tokens=3, temperature=0, logit_bias={lm.config.end: -1e9}).ids) == 3
+    with pytest.raises(CutawayError, match="came without a tokenizer"):
+        lm.generate("Once")
 
 
 class Bomb:

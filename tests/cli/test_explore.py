@@ -90,6 +90,19 @@ def test_the_list_follows_temperature_and_top_k(explorer):
     assert explorer.now.top_k is None and len(explorer.candidates()) == 10
 
 
+def test_a_temperature_of_0_leaves_the_likeliest(explorer, tiny_lm):
+    explorer.take("Once upon")
+    likeliest = explorer.candidates()[0].id
+    explorer.take(":t 0")
+    assert [(one.id, one.probability) for one in explorer.candidates()] == [(likeliest, 1.0)]
+    explorer.take(":s")
+    assert explorer.now.ids[-1] == likeliest
+    explorer.take(":g 5")
+    assert list(explorer.now.ids) == [
+        *tiny_lm.ids("Once upon"), *tiny_lm.generate("Once upon", max_tokens=6, temperature=0).ids
+    ]  # fmt: skip
+
+
 def test_sampling_draws_from_what_is_shown_and_follows_the_seed(tiny_lm):
     def drawn(seed: int) -> list[int]:
         explorer = Explorer(tiny_lm, seed, State((5, 6), 1.0, 4))
@@ -140,7 +153,7 @@ def test_a_full_text_is_said_and_loses_nothing(explorer, tiny_lm):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("11", "+ 11"), ("0", "+ 0"), (":t 0", ":k 1"), (":t -1", "above 0"), (":t nan", "above 0"), (":t", "above 0"),
+        ("11", "+ 11"), ("0", "+ 0"), (":t -1", "or above"), (":t nan", "or above"), (":t", "or above"),
         (":k x", "whole number"), (":g 1.5", "whole number"), (":smaple", "'sample'"), (":", ":?"),
     ],
 )  # fmt: skip
@@ -194,7 +207,7 @@ def test_without_fastapi_it_says_what_to_install_and_what_works_without(cutaway,
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [(["--temperature", 0], "temperature"), (["--top-k", -1], "top-k"), (["x " * 99], "full"), (["\udce9"], "UTF-8")],
+    [(["--temperature", -1], "temperature"), (["--top-k", -1], "top-k"), (["x " * 99], "full"), (["\udce9"], "UTF-8")],
 )
 def test_a_beginning_that_cannot_be_is_refused(explore, line, said):
     ran = explore(*line, stdin=b"")

@@ -33,7 +33,7 @@ def test_json_is_one_object_with_everything(generate, tiny_lm):
     assert ran.err == ""
     assert (found["text"], found["ids"], found["seed"]) == (result.text, result.ids, 3)
     assert found["logprobs"] == pytest.approx(result.logprobs)
-    assert (found["reason"], found["why"], found["dropped"]) == (result.reason, result.why, 0)
+    assert (found["reason"], found["explanation"], found["dropped"]) == (result.reason, result.explanation, 0)
     assert found["prompt_ids"] == result.prompt_ids
     assert found["settings"]["temperature"] == 0.5
 
@@ -57,6 +57,9 @@ def test_greedy_is_top_k_1(generate, tiny_lm):
     wanted = tiny_lm.generate("Once upon", max_tokens=6, top_k=1).ids
     assert generate("Once upon", "-n", 6, "--greedy", "--json").json["ids"] == wanted
     assert generate("Once upon", "-n", 6, "--top-k", 1, "--json").json["ids"] == wanted
+    assert generate("Once upon", "-n", 6, "--temperature", 0, "--json").json["ids"] == wanted
+    ran = generate("Once upon", "-n", 6, "-t", "0")
+    assert ran.out == "Once upon" + tiny_lm.tokenizer.decode(wanted) + "\n" and "seed" not in ran.err
 
 
 def test_top_k_0_is_the_whole_vocabulary(generate):
@@ -151,8 +154,7 @@ def test_slide_goes_on_and_says_what_it_dropped(generate):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (["--temperature", 0], "--greedy"),
-        (["--temperature", -1], "above 0"),
+        (["--temperature", -1], "or above"),
         (["--temperature", "nan"], "temperature"),
         (["--temperature", "inf"], "temperature"),
         (["--top-p", 1.5], "top-p"),

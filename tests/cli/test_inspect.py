@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cutaway.inspect.attention import attention
+from cutaway.inspect.attention import attention, heads
 from cutaway.inspect.lens import lens
 from cutaway.inspect.page import TITLES
 from cutaway.inspect.run import run
@@ -18,6 +18,7 @@ TEXT = "Once upon a time there was a fox"
 ARGUMENTS = {
     "attention": [TEXT, "--layer", 1, "--head", 2],
     "heads": [TEXT],
+    "roles": ["--tokens", 6, "--texts", 2],
     "path": [TEXT, "--token", "id:7", "--against", "id:9"],
     "lens": [TEXT, "--watch", "id:7"],
     "saliency": [TEXT, "--write", 3],
@@ -30,8 +31,9 @@ ARGUMENTS = {
     "parameters": ["blocks.0.mlp.widen.weight"],
 }
 SAYS = {
-    "attention": "layer 1, head 2", "heads": "entropy", "path": "what adds to the logit", "lens": "the rank of",
-    "saliency": "because of", "neurons": "speaks for", "groups": "neurons, such as", "factors": "left unexplained",
+    "attention": "layer 1, head 2", "heads": "entropy", "roles": "12 queries", "path": "what adds to the logit",
+    "lens": "the rank of", "saliency": "because of", "neurons": "speaks for", "groups": "neurons, such as",
+    "factors": "left unexplained",
     "change": "what moved most", "cache": "multiplications instead of", "beams": "found",
     "parameters": "root mean square",
 }  # fmt: skip
@@ -108,6 +110,40 @@ def test_steering_and_patching_are_done_from_the_command_line(cutaway, folder):
     assert one.code == 0
 
 
+def test_negative_numbers_count_from_the_end_on_the_command_line_too(cutaway, folder, tiny_lm):
+    last = len(tiny_lm.ids(TEXT)) - 1
+
+    def told(*args):
+        answer = cutaway("inspect", *args, "--model", folder, "--json").json
+        return {name: value for name, value in answer.items() if name not in ("run", "changes")}
+
+    for first, second in [
+        (["change", TEXT, "--ablate-head", "-1.-2"], ["change", TEXT, "--ablate-head", "2.2"]),
+        (["change", TEXT, "--ablate-neuron", "-1.-1"], ["change", TEXT, "--ablate-neuron", "2.191"]),
+        (["change", TEXT, "--push", -1, "--toward", " a", "--at", -1], ["change", TEXT, "--push", 2, "--toward", " a"]),
+        (["attention", TEXT, "-l", -1, "--head", -1, "-p", -1], ["attention", TEXT, "-l", 2, "--head", 3, "-p", last]),
+        (["neurons", TEXT, "-l", -1, "-p", -1], ["neurons", TEXT, "-l", 2, "-p", last]),
+    ]:
+        if "--at" in first:
+            second = [*second, "--at", last]
+        assert told(*first) == told(*second)
+
+
+def test_causes_against_a_token_have_a_minus(cutaway, folder, tiny_lm):
+    found = saliency(run(tiny_lm, TEXT))
+    ran = cutaway("inspect", "saliency", TEXT, "-m", folder)
+    for at in found.share[0].argsort()[::-1][:15]:
+        assert f"  {at}  {found.signed[0, at]:+.2f}" in ran.out
+    several = cutaway("inspect", "saliency", TEXT, "--write", 6, "-m", folder)
+    assert re.search(r" -\d+%", several.out) and re.search(r" \d+%", several.out)
+
+
+def test_induction_says_from_how_many_queries(cutaway, folder, tiny_lm):
+    many = heads(run(tiny_lm, TEXT)).induction_queries
+    assert f"from {many} queries" in cutaway("inspect", "heads", TEXT, "-m", folder).out
+    assert "from 1 query " in cutaway("inspect", "heads", "abca", "-m", folder).out
+
+
 def test_text_comes_from_a_file_or_a_pipe_too(cutaway, folder, tmp_path):
     (tmp_path / "text").write_text(f"{TEXT}\n")
     said = cutaway("inspect", "heads", TEXT, "-m", folder, "--json").json
@@ -147,6 +183,9 @@ def test_a_long_text_in_the_terminal_and_as_json(cutaway, folder):
         (["change", "a b", "--push", 1, "--toward", "a long text"], "tokens"),
         (["change", "a b", "--patch", "blocks.1.residual"], "--from"),
         (["change", "a b", "--patch", "nothing", "--from", "a b"], "Nothing in this model is called 'nothing'"),
+        (["change", "a b", "--ablate-head", "-9.0"], "no layer -9"),
+        (["change", "a b", "--ablate-head", "0.0", "--at", 99], "no token 99"),
+        (["roles", "--tokens", 99], "between 2 and 23"),
         (["beams", "a b", "-b", 0], "1 or more"),
         (["parameters", "wte.wait"], "Did you mean 'wte.weight'"),
     ],

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -38,7 +37,6 @@ def test_help_and_the_verbs_that_need_no_weights_never_import_torch_or_numpy(tmp
     ran = python(
         f"""
 import sys
-import time
 from cutaway.cli import run
 for line in {lines!r}:
     run(line)
@@ -138,7 +136,6 @@ def test_ctrl_c_leaves_with_130_and_no_traceback():
         process.stdin.write(b"x" * 1_000_000)  # more than a pipe holds: it has begun to read, and waits for the rest
         process.stdin.flush()
         for _ in range(20):  # Python loses a signal that comes just before it blocks
-            time.sleep(0.3)
             process.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=3)

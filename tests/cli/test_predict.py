@@ -84,3 +84,58 @@ def test_a_number_type_that_is_none_is_refused(cutaway, folder):
 def test_a_device_that_is_not_there_is_refused(cutaway, folder, device):
     ran = cutaway("predict", "x", "--model", folder, "--device", device)
     assert ran.code == 2 and device in ran.err and "Traceback" not in ran.err
+
+
+def test_score_shows_how_likely_each_token_of_the_text_was(cutaway, folder, tiny_lm):
+    wanted = tiny_lm.score("Once upon a", k=3)
+    found = cutaway("predict", "Once upon a", "--score", "--model", folder, "--json").json["score"]
+    assert [one["id"] for one in found["tokens"]] == tiny_lm.ids("Once upon a")
+    assert [one["logprob"] for one in found["tokens"]] == pytest.approx(wanted.logprobs, abs=1e-5)
+    assert found["perplexity"] == pytest.approx(wanted.perplexity, rel=1e-4)
+    assert [one["id"] for one in found["tokens"][1]["alternatives"]] == [
+        one.id for one in wanted.tokens[1].alternatives
+    ]
+    shown = cutaway("predict", "Once upon a", "--score", "--model", folder).out
+    assert shown.count(" %") == len(wanted.tokens) + 11 and "perplexity" in shown
+    assert "score" not in cutaway("predict", "", "--score", "--model", folder, "--json").json
+
+
+@pytest.fixture
+def bare(folder, tmp_path):
+    """The model without its tokenizer, and the tokenizer by itself."""
+    for path in folder.iterdir():
+        where = tmp_path / ("tokens" if path.name in TOKENIZER else "model")
+        where.mkdir(exist_ok=True)
+        (where / path.name).write_bytes(path.read_bytes())
+    return tmp_path / "model", tmp_path / "tokens"
+
+
+TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["predict", "Once upon", "--json"],
+        ["generate", "Once upon", "-n", 3, "--temperature", 0, "--seed", 1, "--json"],
+        ["tokens", "Once upon", "--json"],
+        ["inspect", "lens", "Once upon", "--json"],
+        ["explore", "Once upon", "--json"],
+        ["evaluate", "--on", "TEXT", "--json"],
+        ["convert", "--to", "huggingface", "-o", "OUT"],
+    ],
+    ids=lambda line: line[0],
+)
+def test_a_model_without_a_tokenizer_takes_the_one_that_is_named(cutaway, folder, bare, tmp_path, line):
+    (tmp_path / "text.txt").write_text("A robot must obey the orders given it by human beings. " * 3)
+    line = [{"TEXT": tmp_path / "text.txt", "OUT": tmp_path / "out"}.get(part, part) for part in line]
+    model, tokens = bare
+    ran = cutaway(*line, "--model", model, "--tokenizer", tokens, stdin=b"")
+    assert ran.code == 0, ran.err
+    if line[0] == "convert":
+        assert cutaway("predict", "Once", "--model", tmp_path / "out", "--json").code == 0
+        return
+    wanted = cutaway(*line, "--model", folder, stdin=b"")
+    assert ran.out.replace(str(model), "") == wanted.out.replace(str(folder), "")
+    without = cutaway(*line, "--model", model, stdin=b"")
+    assert without.code == 2 and "--tokenizer gpt2" in without.err

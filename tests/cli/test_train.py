@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
 import signal
 import tomllib
 from contextlib import contextmanager
@@ -217,3 +218,31 @@ def test_a_terminal_has_a_line_that_lives(train, data, tmp_path, monkeypatch):
 )
 def test_lengths_of_time_are_said_shortly(seconds, said):
     assert training.duration(seconds) == said
+
+
+def test_a_training_is_made_longer_and_ended_early_from_the_command_line(train, data, tmp_path):
+    model = tmp_path / "m"
+    assert train(data / "my.txt", "-o", model, *SHAPE, "--steps", 4).code == 0
+    ran = train("--resume", "-o", model, "--steps", 6)
+    assert ran.code == 0 and "Chosen: train.steps = 6 (4 before; the learning rate was " in ran.err
+    assert [line["step"] for line in read_lines(model / "metrics.jsonl")] == [1, 2, 3, 4, 5, 6]
+    refused = train("--resume", "-o", model, "--steps", 5)
+    assert refused.code == 2 and "come to step 6, and train.steps = 5 is not beyond it" in refused.err
+    wild = ("--steps", 40, "--learning-rate", 0.5, "--patience", 1, "--set", "train.evaluate_every=2")
+    ran = train(data / "my.txt", "-o", tmp_path / "wild", *SHAPE, *wild)
+    assert ran.code == 0 and "Ended early, after step " in ran.err
+    assert json.loads((tmp_path / "wild" / "report.json").read_text())["reason"] == "patience"
+
+
+def test_a_chat_model_is_trained_on_messages_and_the_command_it_suggests_asks_it(train, cutaway, tmp_path):
+    talks = [[{"role": "user", "content": one}, {"role": "assistant", "content": one.upper()}] for one in sentences(30)]
+    data = tmp_path / "talks.jsonl"
+    data.write_text("".join(json.dumps({"messages": talk}) + "\n" for talk in talks))
+    refused = train(data, "-o", tmp_path / "none", *SHAPE, "--steps", 2)
+    assert refused.code == 2 and "It looks like one for the task chat" in refused.err
+    shape = [64 if one == 16 else one for one in SHAPE]
+    ran = train(data, "--task", "chat", "-o", tmp_path / "chat", *shape, "--steps", 2)
+    assert ran.code == 0
+    [suggested] = [line for line in ran.err.splitlines() if line.startswith("Try it: cutaway ")]
+    asked = cutaway(*shlex.split(suggested.removeprefix("Try it: cutaway ")), "-n", 3, "--json")
+    assert asked.code == 0 and asked.json["prompt"] == "<|user|>Hello.<|assistant|>"

@@ -17,6 +17,11 @@ if library.load() is None:
     pytest.skip("the native engine is not built here: no C++ compiler", allow_module_level=True)
 
 
+def never_twice(ids, logits):
+    logits[ids] = -float("inf")
+    return logits
+
+
 @pytest.fixture(scope="module")
 def native(tiny_lm):
     return LanguageModel(tiny_lm.model, tiny_lm.tokenizer, "tiny", weights="float32")
@@ -26,7 +31,8 @@ def native(tiny_lm):
     "settings",
     [
         {"top_k": 1}, {"seed": 4}, {"seed": 4, "samples": 3}, {"seed": 1, "top_p": 0.9, "repetition_penalty": 1.3},
-        {"beams": 4, "best": 3}, {"seed": 2, "overflow": "slide", "max_tokens": 100},
+        {"beams": 4, "best": 3}, {"seed": 2, "overflow": "slide", "max_tokens": 100}, {"temperature": 0},
+        {"seed": 5, "logits_processors": never_twice}, {"beams": 3, "logits_processors": [never_twice]},
     ],
     ids=str,
 )  # fmt: skip
@@ -38,6 +44,12 @@ def test_texts_are_those_that_torch_writes(tiny_lm, native, settings):
     for one, other in zip(ours, theirs, strict=True):
         assert one.ids == other.ids
         assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
+
+
+def test_a_stream_gives_the_same_tokens(native, tiny_lm):
+    ours, theirs = (list(lm.stream("Once", 20, seed=1).tokens()) for lm in (native, tiny_lm))
+    assert [token.id for token in ours] == [token.id for token in theirs]
+    assert [token.logprob for token in ours] == pytest.approx([token.logprob for token in theirs], abs=1e-4)
 
 
 def test_a_stream_gives_the_same_text(native, tiny_lm):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -134,19 +137,24 @@ def test_the_adapter_answers_as_lm_evals_own_model_class(harness, tiny_lm, tmp_p
     assert one == other
 
 
-def test_lm_eval_runs_a_task_of_its_own_on_our_model(harness, tiny_lm, tmp_path, plain):
-    """A task made here of two questions, run offline through lm-eval from end to end."""
-    os.environ["HF_DATASETS_OFFLINE"] = "1"
-    rows = [
-        {"question": "Once upon a", "choices": [" time", " fox", " hill"], "answer": 0},
-        {"question": "A robot must", "choices": [" obey", " see", " conflict"], "answer": 2},
-    ]
-    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (tmp_path / "tiny.yaml").write_text(
+ROWS = [
+    {"question": "Once upon a", "choices": [" time", " fox", " hill"], "answer": 0},
+    {"question": "A robot must", "choices": [" obey", " see", " conflict"], "answer": 2},
+]
+
+
+@pytest.fixture
+def tiny_task(tmp_path, monkeypatch) -> Path:
+    """A folder with a task for lm-eval, made of two questions, that needs no network."""
+    monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
+    folder = tmp_path / "task"
+    folder.mkdir()
+    (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    (folder / "tiny.yaml").write_text(
         f"""
 task: cutaway_tiny
 dataset_path: json
-dataset_kwargs: {{data_files: {{test: {tmp_path / "data.jsonl"}}}}}
+dataset_kwargs: {{data_files: {{test: {folder / "data.jsonl"}}}}}
 output_type: multiple_choice
 test_split: test
 doc_to_text: "{{{{question}}}}"
@@ -156,19 +164,58 @@ target_delimiter: ""
 metric_list: [{{metric: acc}}]
 """
     )
+    return folder
+
+
+def expected_accuracy(lm, plain) -> float:
+    right = 0
+    for row in ROWS:
+        sums = []
+        for choice in row["choices"]:
+            before, after = tokens(lm, row["question"], choice)
+            sums.append(sum(plain([*before, *after], len(before))[0]))
+        right += sums.index(max(sums)) == row["answer"]
+    return right / len(ROWS)
+
+
+def test_lm_eval_runs_a_task_of_its_own_on_our_model(harness, tiny_lm, tiny_task, plain):
+    """Offline, through lm-eval from end to end."""
     from lm_eval.tasks import TaskManager
 
     results = harness.simple_evaluate(
         model=harness_model(tiny_lm),
         tasks=["cutaway_tiny"],
-        task_manager=TaskManager(include_path=str(tmp_path), include_defaults=False),
+        task_manager=TaskManager(include_path=str(tiny_task), include_defaults=False),
         bootstrap_iters=0,
     )
-    right = 0
-    for row in rows:
-        sums = []
-        for choice in row["choices"]:
-            before, after = tokens(tiny_lm, row["question"], choice)
-            sums.append(sum(plain([*before, *after], len(before))[0]))
-        right += sums.index(max(sums)) == row["answer"]
-    assert results["results"]["cutaway_tiny"]["acc,none"] == right / 2
+    assert results["results"]["cutaway_tiny"]["acc,none"] == expected_accuracy(tiny_lm, plain)
+
+
+def test_cutaway_is_a_models_name_in_lm_evals_own_command_line(harness, tiny_lm, tiny_task, tmp_path, plain):
+    tiny_lm.save(tmp_path / "model")
+    command = [
+        sys.executable, "-m", "cutaway.evaluate.lm_eval", "run", "--model", "cutaway",
+        "--model_args", f"pretrained={tmp_path / 'model'},engine=torch", "--tasks", "cutaway_tiny",
+        "--include_path", str(tiny_task), "--output_path", str(tmp_path / "out"),
+    ]  # fmt: skip
+    ran = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"HF_HUB_OFFLINE": "1"})
+    assert ran.returncode == 0, ran.stderr
+    [written] = (tmp_path / "out").rglob("results_*.json")
+    found = json.loads(written.read_text())
+    assert found["config"]["model"] == "cutaway"
+    wrong = [one.replace("engine=torch", "engin=torch") for one in command]
+    ran = subprocess.run(wrong, capture_output=True, text=True, env=os.environ | {"HF_HUB_OFFLINE": "1"})
+    assert ran.returncode == 2 and "Did you mean 'engine'?" in ran.stderr and "Traceback" not in ran.stderr
+    assert found["results"]["cutaway_tiny"]["acc,none"] == expected_accuracy(tiny_lm, plain)
+
+
+def test_the_name_is_registered_by_an_import_and_a_wrong_argument_is_refused(harness, tiny_lm, tmp_path):
+    from lm_eval.api.registry import get_model
+
+    import cutaway.evaluate.lm_eval  # noqa: F401
+
+    tiny_lm.save(tmp_path)
+    made = get_model("cutaway").create_from_arg_string(f"pretrained={tmp_path}", {"batch_size": 1, "device": "cpu"})
+    assert made.lm.logits("Once").equal(tiny_lm.logits("Once"))
+    with pytest.raises(CutawayError, match=r"has no 'pretraind': it has pretrained.*Did you mean 'pretrained'"):
+        get_model("cutaway").create_from_arg_string("pretraind=gpt2")

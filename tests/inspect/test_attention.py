@@ -59,6 +59,7 @@ def test_the_summaries_are_what_they_say(seen):
     assert found.itself[2, 3] == pytest.approx(np.mean([weights[i, i] for i in range(1, tokens)]), rel=1e-4)
     pairs = follow_same(seen.ids)
     assert pairs and found.induction is not None
+    assert found.induction_queries == len(pairs) == found.to_dict()["induction_queries"]
     assert found.induction[2, 3] == pytest.approx(np.mean([weights[pair] for pair in pairs]), rel=1e-4)
     only = heads(seen, layers=[-1])
     assert only.layers == (2,)
@@ -72,17 +73,25 @@ def test_induction_looks_at_what_followed_the_same_token_last():
 
 def test_without_repeats_there_is_no_induction(tiny_lm):
     found = heads(run(tiny_lm, list(range(40, 46))))
-    assert found.induction is None and found.to_dict()["induction"] is None
+    assert found.induction is None and found.to_dict()["induction"] is None and found.induction_queries == 0
     alone = heads(run(tiny_lm, [40]), picture=8)
-    assert alone.entropy.max() == 0 and alone.previous.max() == 0 and alone.size == 1
+    assert alone.entropy.max() == 0 and alone.size == 1
+
+
+def test_one_token_looks_at_itself_and_at_nothing_else(tiny_lm):
+    alone = heads(run(tiny_lm, [40]))
+    assert alone.itself == pytest.approx(1)
+    assert alone.previous is None and alone.first is None and alone.to_dict()["previous"] is None
 
 
 @pytest.mark.parametrize("size", [8, 24])
-def test_the_pictures_are_small_and_their_strongest_cell_is_the_darkest(seen, size):
+def test_the_pictures_are_small_and_the_strongest_cell_of_a_row_is_the_darkest(seen, size):
     told = heads(seen, picture=size).to_dict()["picture"]
     assert told["size"] == min(size, len(seen))
     for row in told["pixels"]:
         for picture in row:
             cells = base64.b64decode(picture)
-            assert len(cells) == told["size"] ** 2 and max(cells) == 255
+            side = told["size"]
+            assert len(cells) == side**2
+            assert all(max(cells[row : row + side]) == 255 for row in range(0, side**2, side))
     assert heads(seen).to_dict()["picture"] is None

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
 import torch
 
 from cutaway.errors import CutawayError
-from cutaway.inspect.change import AblateHead, AblateNeuron, Patch, Steer, Toward, changed, from_dict
+from cutaway.inspect.change import AblateHead, AblateNeuron, Change, Patch, Steer, Toward, changed, from_dict
 from cutaway.inspect.generation import generation
 from cutaway.inspect.run import run, written
 from cutaway.language_model import LanguageModel
 from cutaway.model import GPT
+from cutaway.trace import where
 
 
 def copied(model: GPT) -> GPT:
@@ -148,6 +151,16 @@ def test_a_change_that_is_none_is_refused(given, said):
         (Patch("blocks.0.residual", "a", position=0, source=5), "no token 5"),
         (Patch("blocks.0.attention.weights", "a", position=0), "of one length"),
         (Patch("blocks.0.residual", "a", position=0, head=1), "leave the head out"),
+        (Patch("blocks.*.residual", "a", position=0), "names several"),
+        (Patch("blocks.0.residual", "Once upon a time", source=2), "needs a position"),
+        (Patch("blocks.0.residual", "a", position=-9), "no token -9"),
+        (AblateHead(-4, 0), "no layer -4: there are 3, numbered from 0 to 2"),
+        (AblateHead(0, -5), "no head -5"),
+        (AblateHead(0, 0, -99), "no token -99"),
+        (AblateNeuron(0, -193), "no neuron -193"),
+        (AblateHead(1.0, 0), "A layer is named by a whole number"),
+        (Toward(-4, " a"), "no layer -4"),
+        (Steer(-4, "a"), "no layer -4"),
     ],
 )
 def test_a_change_that_cannot_be_made_is_refused(tiny_lm, change, said):
@@ -185,5 +198,120 @@ def test_toward_pushes_the_stream_along_the_tokens_row_of_the_output_matrix(tiny
     wanted = 0.5 * seen["blocks.1.residual"][2].norm() * row / row.norm()
     torch.testing.assert_close(moved[2], wanted, rtol=1e-4, atol=1e-5)
     assert moved[:2].abs().max() == 0 and moved[3:].abs().max() == 0
-    with pytest.raises(CutawayError, match="belongs to one"):
+    with pytest.raises(CutawayError, match="is not one token"):
         run(tiny_lm, seen.ids, changes=[Toward(1, token * 3 + " and more")])
+
+
+@pytest.mark.parametrize(
+    ("negative", "positive"),
+    [
+        (AblateHead(-1, 1), AblateHead(2, 1)),
+        (AblateHead(1, -1, -2), AblateHead(1, 3, 32)),
+        (AblateNeuron(-1, -1), AblateNeuron(2, 191)),
+        (AblateNeuron(-3, 7, -1), AblateNeuron(0, 7, 33)),
+        (Toward(-2, "b", 2.0), Toward(1, "b", 2.0)),
+        (Steer(-2, "a fox", position=-1), Steer(1, "a fox", position=33)),
+        (Patch("blocks.1.residual", "a hill", -1, -1), Patch("blocks.1.residual", "a hill", 33, 3)),
+        (Patch("blocks.1.residual", "a hill", -1), Patch("blocks.1.residual", "a hill", 33, 3)),
+        (
+            Patch("blocks.1.attention.heads", "a hill", 3, -2, -1),
+            Patch("blocks.1.attention.heads", "a hill", 3, 2, 3),
+        ),
+    ],
+)
+def test_negative_numbers_count_from_the_end(tiny_lm, seen, negative, positive):
+    assert len(seen) == 34 and len(tiny_lm.ids("a hill")) == 4
+    after = run(tiny_lm, seen.ids, changes=[negative])
+    assert torch.equal(after["logits"], run(tiny_lm, seen.ids, changes=[positive])["logits"])
+    assert not torch.equal(after["logits"], seen["logits"])
+    assert after.changes == (negative,)
+
+
+@dataclass(frozen=True)
+class Scaled(Change):
+    """What a layer's attention adds, made larger or smaller."""
+
+    kind: ClassVar[str] = "scaled"
+    layer: int
+    factor: float
+    position: int | None = None
+
+    def intermediate(self):
+        return f"blocks.{self.layer}.attention.output"
+
+    def step(self, lm, position, tokens):
+        def scale(value):
+            scaled = value.clone()
+            scaled[where(position=position).of(value)] *= self.factor
+            return scaled
+
+        return scale
+
+
+def test_a_change_of_ones_own_is_made_at_every_token_or_at_one(tiny_lm, seen):
+    name = "blocks.2.attention.output"
+    after = run(tiny_lm, seen.ids, changes=[Scaled(-1, 0.5)])
+    torch.testing.assert_close(after[name], seen[name] / 2)
+    one = run(tiny_lm, seen.ids, changes=[Scaled(-1, 0.5, position=-2)])
+    torch.testing.assert_close(one[name][-2], seen[name][-2] / 2)
+    assert torch.equal(one[name][:-2], seen[name][:-2]) and torch.equal(one[name][-1], seen[name][-1])
+
+
+def test_a_change_of_what_does_not_exist_is_refused(tiny_lm, seen):
+    class Lost(Scaled):
+        def intermediate(self):
+            return f"blocks.{self.layer}.attention.result"
+
+    with pytest.raises(CutawayError, match=r"Nothing in this model is called 'blocks\.1\.attention\.result'"):
+        run(tiny_lm, seen.ids, changes=[Lost(1, 0.0)])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        AblateHead(1, 0, position=-1),
+        AblateHead(1, 0),
+        AblateNeuron(-1, 5, position=-1),
+        Steer(1, "a fox", strength=3.0, position=-1),
+        Toward(1, "b", strength=3.0, position=0),
+        Patch("blocks.1.residual", "the little"),
+        Patch("blocks.1.attention.weights", "the little"),
+        Patch("blocks.0.attention.heads", "the little", head=-1),
+        Patch("blocks.1.residual", "a hill", position=-1, source=2),
+    ],
+    ids=lambda change: f"{change.kind} {change.at()}",
+)
+def test_what_is_written_under_a_change_is_what_is_measured(tiny_lm, change):
+    prompt = "Once upon"
+    assert len(tiny_lm.ids(prompt)) == len(tiny_lm.ids("the little"))
+    steps = generation(tiny_lm, prompt, 6, changes=[change], top_k=1)
+    whole = written(tiny_lm, prompt, 6, changes=[change])
+    assert list(whole.ids[whole.prompt :]) == steps.result.ids
+    for name in ("blocks.2.residual", "blocks.1.attention.heads"):
+        torch.testing.assert_close(whole[name][..., :-1, :], steps.whole(name), rtol=1e-4, atol=1e-5)
+    logits = steps.whole("logits")[-len(steps.result.ids) :]
+    torch.testing.assert_close(whole["logits"][whole.prompt - 1 : -1], logits, rtol=1e-4, atol=1e-4)
+
+
+def test_a_sweep_of_patches_reads_its_source_once(tiny_lm, seen, monkeypatch):
+    other = seen.text.replace("fox", "hog")
+    assert len(tiny_lm.ids(other)) == len(seen)
+    read, texts = GPT.read, list[tuple[int, ...]]()
+    monkeypatch.setattr(GPT, "read", lambda self, ids, *more, **named: texts.append(tuple(ids[0].tolist())) or read(
+        self, ids, *more, **named
+    ))  # fmt: skip
+    for layer in range(3):
+        for position in range(len(seen)):
+            run(tiny_lm, seen.ids, changes=[Patch(f"blocks.{layer}.residual", other, position)])
+    assert texts.count(tuple(tiny_lm.ids(other))) == 1 and len(texts) == 3 * len(seen) + 1
+
+
+def test_a_source_is_read_again_when_the_weights_are_others(tiny_lm, seen):
+    lm = LanguageModel(copied(tiny_lm.model), tiny_lm.tokenizer)
+    patch = Patch("blocks.2.residual", "a hill", position=-1)
+    before = run(lm, seen.ids, changes=[patch])["logits"][-1]
+    with torch.no_grad():
+        lm.model.blocks[0].mlp.projection.weight.mul_(0.5)
+    after = run(lm, seen.ids, changes=[patch])["logits"][-1]
+    assert not torch.allclose(before, after)
+    torch.testing.assert_close(after, lm.logits("a hill")[-1], rtol=1e-4, atol=1e-4)

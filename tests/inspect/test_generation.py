@@ -19,7 +19,7 @@ from cutaway.trace import names
 def test_every_step_is_kept_and_together_they_are_the_trace_of_the_whole(tiny_lm):
     found = generation(tiny_lm, "Once upon a", 7, seed=3)
     plain = tiny_lm.generate("Once upon a", 7, seed=3)
-    assert (found.result.text, found.result.ids, found.result.why) == (plain.text, plain.ids, plain.why)
+    assert (found.result.text, found.result.ids, found.result.explanation) == (plain.text, plain.ids, plain.explanation)
     assert found.result.logprobs == pytest.approx(plain.logprobs, abs=1e-4)
     ids = [*plain.prompt_ids, *plain.ids[:-1]]  # the last token is written, not read
     trace = tiny_lm.trace(ids)

@@ -84,3 +84,14 @@ def test_the_json_names_every_token_it_shows(seen):
 def test_what_is_not_there_is_refused(seen, how, said):
     with pytest.raises(CutawayError, match=said):
         lens(seen, **how)
+
+
+def test_tokens_are_named_by_their_text_or_their_id(tiny_lm, seen):
+    [upon, a] = tiny_lm.ids("upon a")
+    by_id, by_text = lens(seen, watch=[upon, a], chosen=a), lens(seen, watch=["upon", " a"], chosen=" a")
+    assert by_id.to_dict() == by_text.to_dict()
+    assert lens(seen, watch=["id:7"]).watch[0].token.id == 7
+    refused = {"wondrous": "is not one token", "": "is not one token", 320: "no token 320", "id:999": "no token 999"}
+    for wrong, said in refused.items():
+        with pytest.raises(CutawayError, match=said):
+            lens(seen, watch=[wrong])

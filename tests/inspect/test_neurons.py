@@ -67,14 +67,27 @@ def test_every_neuron_is_in_one_group(seen):
 def test_factors_are_not_negative_and_more_of_them_explain_more(seen):
     pytest.importorskip("sklearn")
     found = [factors(seen, count) for count in (2, 5, 10, 20)]
-    errors = [one.error for one in found]
-    assert errors == sorted(errors, reverse=True) and errors[-1] < errors[0] - 0.05
+    left = [one.unexplained for one in found]
+    assert left == sorted(left, reverse=True) and left[-1] < left[0] - 0.05
     for one in found:
         assert all((factor.tokens >= 0).all() and factor.tokens.max() == pytest.approx(1) for factor in one.factors)
         assert all(weight >= 0 for factor in one.factors for _, _, weight in factor.neurons)
         shares = [factor.share for factor in one.factors]
         assert shares == sorted(shares, reverse=True) and sum(shares) == pytest.approx(1)
         assert all(factor.by_layer.sum() == pytest.approx(1) for factor in one.factors)
+
+
+def test_what_factors_leave_is_a_share_of_the_sum_of_squares(seen, monkeypatch):
+    """Planted: two factors can make the 1s, and nothing of the smaller numbers at every third token."""
+    pytest.importorskip("sklearn")
+    tokens = np.arange(len(seen))
+    fires = np.where(np.arange(WIDTH)[:, None] < 50, tokens % 2 == 0, tokens % 2 == 1).astype(np.float32)
+    rest = np.random.default_rng(0).random(fires.shape, dtype=np.float32) * 0.5
+    monkeypatch.setattr("cutaway.inspect.factors.activations", lambda *_: fires + rest)
+    left = factors(seen, 2, layers=[0]).unexplained
+    # The best of rank 2, whatever its signs, leaves the squares of the other singular values.
+    values = np.linalg.svd(fires + rest, compute_uv=False) ** 2
+    assert left == pytest.approx(values[2:].sum() / values.sum(), rel=0.05)
 
 
 def test_factors_of_one_layer_name_only_its_neurons(seen):
@@ -92,7 +105,7 @@ def test_two_patterns_are_told_apart(seen, monkeypatch):
     planted = np.where(fires, 2, -1).astype(np.float32)
     monkeypatch.setattr("cutaway.inspect.factors.activations", lambda *_: planted)
     found = factors(seen, 2, layers=[0])
-    assert found.error < 1e-3
+    assert found.unexplained < 1e-6
     np.testing.assert_allclose(found.factors[0].tokens, tokens % 2 == 1, atol=1e-3)
     np.testing.assert_allclose(found.factors[1].tokens, tokens % 2 == 0, atol=1e-3)
     assert [group.size for group in groups(seen, 2, layers=[0]).groups] in ([50, 142], [142, 50])

@@ -19,6 +19,7 @@ from cutaway.inspect.neurons import neurons
 from cutaway.inspect.page import TITLES, page
 from cutaway.inspect.path import attribution, path
 from cutaway.inspect.picture import picture
+from cutaway.inspect.roles import roles
 from cutaway.inspect.run import run
 from cutaway.inspect.saliency import saliency
 
@@ -32,13 +33,14 @@ def views(tiny_lm, seen) -> dict[str, dict]:
     return {
         "attention": attention(seen, 1, 1).to_dict(),
         "heads": heads(seen, picture=8).to_dict(),
+        "roles": roles(tiny_lm, 5, 2).to_dict(),
         "path": {"path": path(seen).to_dict(), "attribution": attribution(seen).to_dict()},
         "lens": lens(seen, watch=[7]).to_dict(),
         "saliency": saliency(seen, [3, 4]).to_dict(),
         "neurons": neurons(seen, top=2).to_dict(),
         "groups": {"layers": [0], "groups": [{"size": 3, "mean": ones, "by_layer": [3], "examples": [[0, 1]]}]},
         "factors": {
-            "count": 1, "layers": [0], "error": 0.1,
+            "count": 1, "layers": [0], "unexplained": 0.1,
             "factors": [{"tokens": ones, "share": 1.0, "by_layer": [1.0], "neurons": [[0, 1, 0.5]]}],
         },
         "change": changed(seen, run(tiny_lm, seen.ids, changes=[AblateHead(1, 0)])).to_dict(),

@@ -96,3 +96,10 @@ def test_a_token_that_is_not_there_is_refused(seen):
         attribution(seen, token=320)
     with pytest.raises(CutawayError, match="no token 99"):
         path(seen, 99)
+
+
+def test_tokens_are_named_by_their_text_or_their_id(tiny_lm, seen):
+    [upon, a] = tiny_lm.ids("upon a")
+    assert attribution(seen, 3, upon, a).to_dict() == attribution(seen, 3, "upon", " a").to_dict()
+    with pytest.raises(CutawayError, match="is not one token"):
+        attribution(seen, token="wondrous")

@@ -1,4 +1,4 @@
-"""A picture of a matrix: bins that cover it all, as a checkpoint stores it."""
+"""A picture of a matrix: bins that cover it all, in the shape that belongs to its name."""
 
 from __future__ import annotations
 
@@ -14,17 +14,26 @@ from cutaway.inspect.parameters import parameters
 from cutaway.inspect.picture import cuts, picture
 
 
-def test_every_matrix_has_a_picture_in_its_stored_shape(tiny_lm):
+def test_every_matrix_has_a_picture_in_the_shape_that_its_name_has_here_or_in_a_checkpoint(tiny_lm):
     for matrix in parameters(tiny_lm.config).matrices:
-        found = picture(tiny_lm, matrix.name, size=7)
-        sides = matrix.shape if len(matrix.shape) == 2 else (1, *matrix.shape)
-        assert found.mean.shape == tuple(min(7, side) for side in sides)
-        told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-        assert (told["rows"], told["columns"]) == found.mean.shape and told["shape"] == list(matrix.shape)
+        own = tuple(tiny_lm.model.get_parameter(matrix.name).shape)
+        for name, shape in ((matrix.name, own), (matrix.stored, matrix.shape)):
+            found = picture(tiny_lm, name, size=7)
+            sides = shape if len(shape) == 2 else (1, *shape)
+            assert found.mean.shape == tuple(min(7, side) for side in sides)
+            told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+            assert (told["rows"], told["columns"]) == found.mean.shape and told["shape"] == list(shape)
+
+
+def test_a_parameter_has_a_picture_in_its_own_shape(tiny_lm):
+    weights = tiny_lm.model.get_parameter("blocks.0.attention.queries_keys_values.weight").detach().numpy()
+    found = picture(tiny_lm, "blocks.0.attention.queries_keys_values.weight", size=1000)
+    assert found.shape == weights.shape
+    np.testing.assert_allclose(found.mean, weights, rtol=1e-6)
 
 
 def test_a_cell_has_the_mean_the_lowest_the_highest_and_the_spread_of_its_numbers(tiny_lm):
-    found = picture(tiny_lm, "blocks.1.mlp.widen.weight", size=10)
+    found = picture(tiny_lm, "h.1.mlp.c_fc.weight", size=10)
     weights = tiny_lm.model.blocks[1].mlp.widen.weight.detach().numpy().T  # inputs x outputs
     rows, columns = [*cuts(48, 10), 48], [*cuts(192, 10), 192]
     for i, j in [(0, 0), (3, 7), (9, 9)]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from cutaway.errors import CutawayError
 from cutaway.inspect import run as running
 from cutaway.inspect.change import AblateHead, AblateNeuron, Patch
+from cutaway.inspect.generation import generation
 from cutaway.inspect.numbers import Token, rounded
 from cutaway.inspect.run import run, written
 from cutaway.inspect.values import values
@@ -155,3 +156,26 @@ def test_what_is_not_finite_is_null():
 
 def test_half_a_character_has_bytes_and_no_text():
     assert Token(3, b"\xe6\x97").to_dict() == {"id": 3, "text": None, "bytes": "e6 97"}
+
+
+def test_a_run_gives_plain_tensors_whoever_asks_for_them(tiny_lm):
+    with torch.inference_mode():
+        inside = run(tiny_lm, "Once upon a time there was")
+        steps = generation(tiny_lm, "Once upon", 3, keep="blocks.1.residual", top_k=1).steps
+    for value in [*inside.trace.kept.values(), *run(tiny_lm, "Once upon a time there was").trace.kept.values()]:
+        assert not value.is_inference() and not value.requires_grad
+    probe = torch.nn.Linear(48, 1)
+    probe(inside["blocks.1.residual"]).sum().backward()
+    outside = generation(tiny_lm, "Once upon", 3, keep="blocks.1.residual", top_k=1).whole("blocks.1.residual")
+    probe(outside).sum().backward()
+    assert len(steps) == 3 and not outside.is_inference()
+
+
+def test_positions_and_layers_out_of_range_are_refused_and_negative_ones_count_from_the_end(tiny_lm):
+    seen = run(tiny_lm, "Once upon a time there was")
+    assert torch.equal(seen.logits([-1]), seen.logits([len(seen) - 1]))
+    assert torch.equal(seen.before(-1), seen.before(2)) and seen.block(-1) is seen.block(2)
+    assert torch.equal(seen.activation(-1, -1), seen.activation(2, len(seen) - 1))
+    for asked, wrong in (("logits", [[99]]), ("before", [3]), ("activation", [0, -99]), ("block", [-4])):
+        with pytest.raises(CutawayError, match="There is no"):
+            getattr(seen, asked)(*wrong)

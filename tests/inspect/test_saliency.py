@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from cutaway.errors import CutawayError
-from cutaway.inspect.change import AblateHead
+from cutaway.inspect.change import AblateHead, Toward
 from cutaway.inspect.run import run, written
 from cutaway.inspect.saliency import saliency
 
@@ -61,6 +61,7 @@ def test_both_methods_equal_captum(tiny_lm, seen):
         norms = theirs[0].norm(dim=-1).detach()
         np.testing.assert_allclose(ours.share[0], (norms / norms.sum()).numpy(), rtol=1e-3, atol=1e-6)
         np.testing.assert_allclose(ours.norm[0], float(norms.sum()), rtol=1e-3)
+        np.testing.assert_allclose(ours.signed[0], theirs[0].sum(-1).detach().numpy(), rtol=1e-3, atol=1e-4)
 
         theirs, delta = captum.IntegratedGradients(forward).attribute(
             embeddings, additional_forward_args=extra, n_steps=16, return_convergence_delta=True
@@ -69,7 +70,32 @@ def test_both_methods_equal_captum(tiny_lm, seen):
         norms = theirs[0].norm(dim=-1).detach()
         np.testing.assert_allclose(ours.share[0], (norms / norms.sum()).numpy(), rtol=1e-3, atol=1e-5)
         np.testing.assert_allclose(ours.norm[0], float(norms.sum()), rtol=1e-3)
+        np.testing.assert_allclose(ours.signed[0], theirs[0].sum(-1).detach().numpy(), rtol=1e-3, atol=1e-3)
         assert float(ours.gap[0]) == pytest.approx(float(delta), abs=1e-3)
+
+
+def test_causes_have_a_sign_and_the_strongest_may_be_against(tiny_lm, seen):
+    """What lowers the logit when its embedding grows is against: by a difference quotient, which knows no autograd."""
+    from cutaway.inspect.saliency import logit_of
+
+    found = saliency(seen, targets=range(1, len(seen) + 1))
+    strongest = found.share.argmax(axis=1)
+    signs = found.signed[np.arange(len(strongest)), strongest]
+    assert (signs < 0).any() and (signs > 0).any()
+    embeddings, step = seen["token_embedding"], 1e-2
+    for row in (int(signs.argmin()), int(signs.argmax())):
+        logit, at = logit_of(seen, found.targets[row]), strongest[row]
+        more, less = embeddings.clone(), embeddings.clone()
+        more[at] *= 1 + step
+        less[at] *= 1 - step
+        with torch.no_grad():
+            assert np.sign(float(logit(more[None]) - logit(less[None]))) == np.sign(signs[row])
+    told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    np.testing.assert_allclose(told["signed"], found.signed, rtol=1e-4, atol=1e-5)
+
+
+def test_a_negative_target_counts_from_the_last_token(seen):
+    assert [one.position for one in saliency(seen, [-1, -2]).targets] == [len(seen) - 1, len(seen) - 2]
 
 
 def test_more_points_bring_the_integral_to_the_logits_change(seen):
@@ -111,10 +137,21 @@ def test_the_json_is_json(seen):
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"targets": [0]}, "nothing before it"), ({"targets": [99]}, "token 99"), ({"method": "magic"}, "gradient"),
+        ({"targets": [0]}, "nothing before it"), ({"targets": [99]}, "token 99"),
+        ({"targets": [-99]}, "token -"), ({"method": "magic"}, "gradient"),
         ({"steps": 0}, "1 or more"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_explained_is_refused(seen, how, said):
     with pytest.raises(CutawayError, match=said):
         saliency(seen, **how)
+
+
+def test_block_by_block_gives_the_gradients_of_the_whole_graph(tiny_lm):
+    """A change that changes nothing takes the way through one whole graph; also for a token inside the text."""
+    text = "Once upon a time there was a fox"
+    plain, whole = run(tiny_lm, text), run(tiny_lm, text, changes=[Toward(0, "id:5", strength=0.0)])
+    for target in (1, 3, len(plain)):
+        ours, theirs = saliency(plain, [target]), saliency(whole, [target])
+        assert np.allclose(ours.share, theirs.share, atol=1e-6)
+        assert np.allclose(ours.signed, theirs.signed, atol=1e-5)

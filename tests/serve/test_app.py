@@ -22,6 +22,54 @@ def test_a_trace_gives_the_tokens_and_the_shape(trace, tiny_lm):
     assert found["shape"]["layers"] == 3 and found["shape"]["heads"] == 4
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("attention?layer=-1&head=-1&position=-1", "attention?layer=2&head=3&position=LAST"),
+        ("values?name=blocks.1.residual&position=-2", "values?name=blocks.1.residual&position=BEFORE"),
+        ("walk/scores?layer=-2&head=-3&position=-1", "walk/scores?layer=1&head=1&position=LAST"),
+        (
+            "explain?name=final_norm&position=-1&column=-1",
+            "explain?name=final_norm&position=LAST&column=47",
+        ),
+        ("neuron?layer=-1&neuron=-1", "neuron?layer=2&neuron=191"),
+        ("neurons?layer=-1&position=-1", "neurons?layer=2&position=LAST"),
+        ("lens?first=-2", "lens?first=BEFORE"),
+        ("saliency?target=-1", "saliency?target=LAST"),
+        ("looking?position=-1&key=-2", "looking?position=LAST&key=BEFORE"),
+        ("predict?position=-1", "predict?position=LAST"),
+    ],
+)
+def test_negative_numbers_count_from_the_end(client, trace, first, second):
+    found = trace(TEXT)
+    last = len(found["tokens"]) - 1
+    answers = [
+        client.get(f"/api/traces/{found['id']}/{asked.replace('LAST', str(last)).replace('BEFORE', str(last - 1))}")
+        for asked in (first, second)
+    ]
+    assert answers[0].status_code == 200 and answers[0].json() == answers[1].json()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("attention?layer=9&head=0&position=0", "There is no layer 9: there are 3, numbered from 0 to 2"),
+        ("attention?layer=0&head=-5&position=0", "no head -5"),
+        ("values?name=blocks.1.residual&position=99", "no token 99"),
+        ("walk/scores?layer=0&head=0&position=-99", "no token -99"),
+        ("explain?name=blocks.1.residual&position=0&column=48", "no column 48"),
+        ("neuron?layer=0&neuron=192", "no neuron 192"),
+        ("lens?first=99", "no token 99"),
+        ("saliency?target=99", "token 99"),
+        ("looking?position=99&key=0", "no token 99"),
+        ("predict?position=99", "no token 99"),
+    ],
+)
+def test_numbers_out_of_range_are_refused_with_the_range(client, trace, asked, said):
+    answer = client.get(f"/api/traces/{trace(TEXT)['id']}/{asked}")
+    assert 400 <= answer.status_code < 500 and said in answer.json()["error"]["what"]
+
+
 def test_the_same_question_gives_the_same_id_and_another_text_another(trace, explorer):
     first = trace(TEXT)["id"]
     assert trace(TEXT)["id"] == first
@@ -117,11 +165,11 @@ def test_a_text_too_long_is_refused_with_its_numbers(client):
     [
         ("/api/traces/0123456789abcdef/predict", 404, "forgotten"),
         ("/api/nothing", 404, "missing"),
-        ("/api/traces/{key}/attention/weights?layer=3&head=0", 422, "mistake"),
-        ("/api/traces/{key}/attention/weights?layer=0&head=4", 422, "mistake"),
+        ("/api/traces/{key}/attention/weights?layer=3&head=0", 422, "no_layer"),
+        ("/api/traces/{key}/attention/weights?layer=0&head=4", 422, "no_head"),
         ("/api/traces/{key}/attention/nothing?layer=0&head=0", 422, "mistake"),
-        ("/api/traces/{key}/predict?position=99", 422, "mistake"),
-        ("/api/traces/{key}/predict?temperature=0", 422, "mistake"),
+        ("/api/traces/{key}/predict?position=99", 422, "no_token"),
+        ("/api/traces/{key}/predict?temperature=-1", 422, "mistake"),
         ("/api/traces/{key}/predict?top_p=7", 422, "mistake"),
         ("/api/traces/{key}/lens?watch=4000", 422, "mistake"),
         ("/api/traces/{key}/lens?count=999", 422, "mistake"),

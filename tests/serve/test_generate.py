@@ -37,6 +37,18 @@ def test_a_top_k_of_nothing_is_the_whole_vocabulary(client, trace):
     assert drawn["choices"]["steps"][0]["possible"] == 320
 
 
+def test_a_temperature_of_0_takes_the_likeliest_without_a_die(client, trace, tiny_lm):
+    key = trace(TEXT)["id"]
+    drawn = client.get(f"/api/traces/{key}/writing", params={"temperature": 0, "max_tokens": 4}).json()["choices"]
+    assert [step["chosen"] for step in drawn["steps"]] == tiny_lm.generate(TEXT, max_tokens=4, temperature=0).ids
+    for step in drawn["steps"]:
+        first, *others = step["candidates"]
+        assert step["die"] is None and (step["possible"], first["chance"], first["warm"], first["cut"]) == (1, 1, 1, "")
+        assert {(one["chance"], one["cut"]) for one in others} == {(0, "top_k")}
+    answer = client.get(f"/api/traces/{key}/predict", params={"temperature": 0, "dice": 0.7}).json()
+    assert answer["possible"] == 1 and answer["drawn"]["id"] == drawn["steps"][0]["chosen"]
+
+
 def test_the_tree_is_the_search(client, trace, tiny_lm):
     asked = {"beams": 3, "max_tokens": 5, "length_penalty": 0.5}
     answer = client.get(f"/api/traces/{trace(TEXT)['id']}/beams", params=asked).json()
@@ -46,7 +58,7 @@ def test_the_tree_is_the_search(client, trace, tiny_lm):
 @pytest.mark.parametrize(
     ("view", "wrong"),
     [
-        ("writing", {"max_tokens": 0}), ("writing", {"max_tokens": 101}), ("writing", {"temperature": 0}),
+        ("writing", {"max_tokens": 0}), ("writing", {"max_tokens": 101}), ("writing", {"temperature": -1}),
         ("writing", {"seed": -1}), ("writing", {"top_p": 2}), ("beams", {"beams": 9}), ("beams", {"max_tokens": 41}),
     ],
 )  # fmt: skip

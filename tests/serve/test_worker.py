@@ -68,13 +68,14 @@ def test_work_nobody_waits_for_stops_at_the_next_block(tiny_lm):
 
 
 def test_work_that_waits_in_line_for_nobody_is_never_begun():
-    worker, asker, hold = Worker(), Asker(), threading.Event()
+    worker, asker, begun, hold = Worker(), Asker(), threading.Event(), threading.Event()
     done: list[str] = []
 
     async def ask() -> None:
-        first = asyncio.ensure_future(worker.run(Asker(), lambda: hold.wait(30)))
+        first = asyncio.ensure_future(worker.run(Asker(), lambda: (begun.set(), hold.wait(30))))
         second = asyncio.ensure_future(worker.run(asker, lambda: done.append("second")))
-        await asyncio.sleep(0.05)
+        while not begun.is_set():
+            await asyncio.sleep(0.01)
         asker.left = True
         with pytest.raises(Outdated):
             await second
@@ -96,3 +97,40 @@ def test_a_mistake_reaches_the_one_who_asked():
     with pytest.raises(ValueError, match="no"):
         run(worker.run(Asker(), work))
     worker.close()
+
+
+def test_how_far_the_work_is_can_be_asked_meanwhile(tiny_lm):
+    import torch
+
+    from cutaway.model import GPT
+
+    worker, held, go_on = Worker(), threading.Event(), threading.Event()
+    model = GPT(tiny_lm.config).eval()
+
+    def hold(*_: object) -> None:
+        held.set()
+        assert go_on.wait(30)
+
+    worker.watch(model)
+    model.blocks[-1].mlp.register_forward_pre_hook(hold)
+
+    def work() -> None:
+        worker.expect(1, model)
+        model(torch.tensor([[1, 2, 3]]))
+
+    async def ask() -> None:
+        assert worker.progress()["busy"] is False
+        asked = asyncio.ensure_future(worker.run(Asker(), work))
+        while not held.is_set():
+            await asyncio.sleep(0.01)
+        now = worker.progress()
+        assert now["busy"] and now["share"] == 1.0 and now["seconds"] >= 0
+        go_on.set()
+        await asked
+        assert worker.progress() == {"busy": False, "share": None, "seconds": 0.0}
+
+    try:
+        run(ask())
+    finally:
+        go_on.set()
+        worker.close()

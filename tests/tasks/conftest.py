@@ -10,7 +10,10 @@ TEXTS = [
     "the fox runs over the hill and the little dog sleeps in the sun",
     "le renard court et le petit chien dort",
 ] * 3
-SPECIALS = ("<|translate|>", "<|back|>", "<|summarize|>", "<|start|>", "<|delimiter|>", "<|extract|>")
+SPECIALS = (
+    "<|translate|>", "<|back|>", "<|summarize|>", "<|start|>", "<|delimiter|>", "<|extract|>",
+    "<|system|>", "<|user|>", "<|assistant|>",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +29,8 @@ def mark(tokenizer):
 
 RECORDS = {
     "language": {"text": "the fox runs"},
+    "completion": {"prompt": "the fox", "completion": " runs over the hill"},
+    "chat": {"messages": [{"role": "user", "content": "the fox"}, {"role": "assistant", "content": "runs"}]},
     "translation": {"source": "the fox runs", "target": "le renard court"},
     "summary": {"article": "the fox runs over the hill and the dog sleeps", "summary": "fox runs"},
     "classification": {"text": "the little dog sleeps", "label": "calm"},

@@ -42,7 +42,8 @@ def test_the_nearest_field_is_offered_for_a_wrong_one(tokenizer):
 def test_a_field_that_is_no_text_is_refused(example_task, tokenizer, wrong):
     task, record = example_task
     field = task.fields[0]
-    with pytest.raises(CutawayError, match=f"'{field}' must be text"):
+    kind = "text" if task.name != "chat" else "a list" if wrong != ["a"] else None
+    with pytest.raises(CutawayError, match=f"'{field}' must be {kind}" if kind else r"messages\[0\] must have a role"):
         task.examples({**record, field: wrong}, tokenizer)
 
 
@@ -75,7 +76,7 @@ def test_no_example_is_longer_than_the_limit_whatever_the_record(example_task, t
             assert len(example.ids) + example.cut == len(before.ids)
             assert len(example.ids) - example.answer == len(before.ids) - before.answer  # the answer is never cut
     assert used
-    assert left_out if task.name in ("translation", "choice", "summary") else not left_out
+    assert left_out if task.name in ("completion", "chat", "translation", "choice", "summary") else not left_out
 
 
 def test_settings_make_the_same_task_again(example_task, tmp_path):
@@ -159,5 +160,6 @@ def test_tasks_are_read_without_loading_torch():
 
 def test_every_task_of_the_design_is_there():
     assert list(TASKS) == [
-        "language", "translation", "summary", "classification", "entailment", "similarity", "choice",
+        "language", "completion", "chat", "translation", "summary", "classification", "entailment", "similarity",
+        "choice",
     ]  # fmt: skip

@@ -1,5 +1,7 @@
 """What is left out is chosen, sensibly, with the reason; what was said stays as it was said."""
 
+import re
+
 import pytest
 import torch
 
@@ -33,9 +35,14 @@ def size(made):
 
 
 def test_everything_is_chosen_and_each_choice_has_its_reason():
-    made = planned()
+    made = planned({"train": {"steps": 500}})
     left = {key for key in CHOSEN if not made.recipe.decided(key)}
-    assert left == {"model.vocabulary", "lora.alpha"}  # setup.py has chosen the one by now, and nobody wants the other
+    assert left == {"model.vocabulary", "lora.alpha", "train.time"}  # setup.py has chosen the first; the others are off
+    by_clock = planned()
+    more = {key for key in CHOSEN if not by_clock.recipe.decided(key)}
+    assert more - left == {"train.evaluate_every", "train.sample_every", "train.checkpoint_every"}  # the clock tells
+    assert left - more == {"train.time"}
+    assert planned(by_clock.recipe.to_dict()).recipe == by_clock.recipe
     assert all(choice.why and made.recipe.get(choice.key) == choice.value for choice in made.choices)
     how = made.recipe.train
     assert how.batch % how.at_once == 0
@@ -50,12 +57,23 @@ def test_more_time_and_more_data_make_a_larger_model():
     assert size(planned(operations=1e9)) < size(planned(operations=1e12))
 
 
-def test_the_steps_fit_the_time():
+def test_a_time_leaves_the_number_of_steps_to_the_clock_and_says_about_how_many_fit():
     made = planned({"train": {"time": "10m"}}, tokens=50_000_000)
     how, model = made.recipe.train, made.recipe.model
     config = Config(vocabulary=2_048, context=256, width=model.width, layers=model.layers, heads=model.heads)
-    spent = how.steps * how.batch * how.length * plan.operations(config, how.length) / 1e11
-    assert 0.85 * 600 < spent <= 600
+    [why] = [choice.why for choice in made.choices if choice.key == "train.steps"]
+    fit = int(re.search(r"about ([\d,]+) fit into 10m", why)[1].replace(",", ""))
+    assert 0.75 * 600 < fit * how.batch * how.length * plan.operations(config, how.length) / 1e11 <= 600
+    assert how.steps == round(plan.MOST_EPOCHS * 50_000_000 / how.length / how.batch)
+
+
+def test_measuring_takes_little_of_a_short_time():
+    def batches(time):
+        return planned({"train": {"time": time}}, tokens=50_000_000, operations=1e10).recipe.train.evaluate_batches
+
+    assert 1 == batches("10s") < batches("1h") < batches("5h") == 20
+    asked = planned({"train": {"time": "10s", "evaluate_batches": 50}}, operations=1e10)
+    assert asked.recipe.train.evaluate_batches == 50
 
 
 def test_little_data_is_not_gone_through_without_end():
@@ -120,11 +138,17 @@ def test_vocabulary_and_context_follow_the_data():
     assert context_for(Translation(), [5_000] * 10, 0)[0] == 1_024
 
 
-def test_the_precision_is_the_one_this_machine_is_faster_in(monkeypatch):
-    for slow, chosen in ((torch.bfloat16, "float32"), (torch.float32, "bfloat16")):
-        spent = iter([9.0 if slow == torch.float32 else 1.0] * 5 + [9.0 if slow == torch.bfloat16 else 1.0] * 5)
-        monkeypatch.setattr(plan, "timed", lambda work, spent=spent: next(spent))
-        assert precision_for(CPU) == chosen
+@pytest.mark.processor
+def test_the_precision_is_decided_by_what_the_processor_has_and_by_the_width_and_by_no_clock(sees, monkeypatch):
+    monkeypatch.setattr(plan, "time", None)  # whoever asked a clock would fail
+    fast = sees in ("avx512bf16", "amx")
+    chosen = {width: precision_for(CPU, width)[0] for width in (64, 128, 320, 768)}
+    assert chosen == dict.fromkeys((64, 128), "float32") | dict.fromkeys((320, 768), "bfloat16" if fast else "float32")
+    for width, kind in ((64, "float32"), (320, chosen[320])):
+        given = {"model": {"width": width, "layers": 2, "heads": 2}, "train": {"precision": "auto", "steps": 3}}
+        made = planned(given)
+        assert made.recipe.train.precision == kind
+        assert "bfloat16" in next(choice.why for choice in made.choices if choice.key == "train.precision") or fast
 
 
 def test_speed_is_measured_without_touching_the_dice():
@@ -136,7 +160,7 @@ def test_speed_is_measured_without_touching_the_dice():
 
 
 def test_one_line_is_enough(data, cache, tmp_path, monkeypatch):
-    monkeypatch.setattr(plan, "TIME", 2)
+    monkeypatch.setattr(plan, "TIME", "2s")
     told = []
     recipe = Recipe.from_dict({"data": {"paths": [str(data / "text.txt")], "cache": str(cache)}})
     report = train(recipe, tmp_path / "model", on_event=told.append)

@@ -17,6 +17,7 @@ from cutaway.train import state
 from cutaway.train.events import Prepared, Step
 from cutaway.train.loop import train
 from cutaway.train.metrics import read_lines
+from cutaway.train.optimizer import learning_rate
 from cutaway.train.recipe import Recipe
 
 CHILD = """
@@ -112,7 +113,7 @@ def stopped(settings, tmp_path) -> Path:
         ("train", "learning_rate", 0.1, "train.learning_rate was 0.005 and is 0.1 now"),
         ("model", "width", 32, "model.width was 16 and is 32 now"),
         ("train", "seed", 0, "train.seed was 7 and is 0 now"),
-        ("train", "steps", 24, "began with train.steps = 12"),
+        ("train", "steps", 1, r"come to step 1, and train\.steps = 1 is not beyond it"),
         ("task", "name", "translation", "task.name was 'language'"),
     ],
 )
@@ -131,6 +132,43 @@ def test_what_changes_no_step_may_be_said_anew(stopped, settings, uninterrupted,
     train(Recipe.from_dict(changed), stopped, resume=True)
     assert state.latest(stopped / "training").name == "step-00000012"
     assert [line["loss"] for line in record(stopped)] == [line["loss"] for line in record(uninterrupted(settings))]
+
+
+@pytest.mark.parametrize("schedule", ["cosine", "linear", "wsd"])
+def test_more_steps_go_on_with_the_learning_rate_of_the_longer_training(settings, tmp_path, record, schedule):
+    settings["train"] |= {"schedule": schedule, "sample_every": 0}
+    output = tmp_path / "model"
+    train(Recipe.from_dict(settings), output)
+    told = []
+    report = train(Recipe.from_dict({"train": {"steps": 18}}), output, resume=True, on_event=told.append)
+    assert (report.reason, report.step, report.steps) == ("done", 18, 18)
+    rates = [line["learning_rate"] for line in record(output)]
+    before, after = Recipe.from_dict(settings).train, Recipe.from_dict(settings).but({"train": {"steps": 18}}).train
+    assert rates == [learning_rate(step, before if step <= 12 else after) for step in range(1, 19)]
+    [choice] = next(event for event in told if isinstance(event, Prepared)).choices
+    assert (choice.key, choice.value) == ("train.steps", 18)
+    assert f"{rates[11]:.2e} and goes on from {rates[12]:.2e}" in choice.why
+    assert "steps = 18" in (output / "recipe.toml").read_text()
+
+
+def test_a_training_that_was_made_longer_is_itself_resumed_exactly(settings, tmp_path, assert_same):
+    settings["train"] |= {"checkpoint_every": 100}
+    longer = Recipe.from_dict({"train": {"steps": 18}})
+    for name in ("whole", "killed"):
+        train(Recipe.from_dict(settings), tmp_path / name)
+    train(longer, tmp_path / "whole", resume=True)
+    with pytest.raises(RuntimeError, match="power cut"):
+        train(longer, tmp_path / "killed", resume=True, on_event=power_cut(15))
+    train(None, tmp_path / "killed", resume=True)  # which nobody has to tell that there are 18 steps now
+    assert_same(tmp_path / "whole", tmp_path / "killed")
+
+
+def power_cut(step: int):
+    def act(event):
+        if isinstance(event, Step) and event.step == step:
+            raise RuntimeError("power cut")
+
+    return act
 
 
 def test_a_constant_schedule_can_be_made_longer(settings, tmp_path, record):

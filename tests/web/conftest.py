@@ -117,12 +117,14 @@ def show(browser, served) -> Iterator[Callable[..., Any]]:
         language: str = "en",
         dark: bool = False,
         wait: bool = True,
+        touch: bool = False,
     ) -> Any:
         context = browser.new_context(
             viewport={"width": width, "height": height}, locale=language, color_scheme="dark" if dark else "light",
-            reduced_motion="reduce", bypass_csp=True, accept_downloads=True,
+            reduced_motion="reduce", bypass_csp=True, accept_downloads=True, has_touch=touch, is_mobile=touch,
         )  # fmt: skip
         contexts.append(context)
+        context.add_init_script(COUNT)
         page = context.new_page()
         page.set_default_timeout(60_000)
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -137,13 +139,36 @@ def show(browser, served) -> Iterator[Callable[..., Any]]:
     assert not complaints
 
 
+COUNT = """
+(() => {
+  const { setTimeout, clearTimeout, fetch } = window, timers = new Set();
+  let asked = 0;
+  window.setTimeout = (run, wait = 0, ...rest) => {
+    const timer = setTimeout(() => { timers.delete(timer); run(...rest); }, wait);
+    if (wait <= 400) timers.add(timer);
+    return timer;
+  };
+  window.clearTimeout = (timer) => { timers.delete(timer); clearTimeout(timer); };
+  window.fetch = (...what) => { asked += 1; return fetch(...what).finally(() => { asked -= 1; }); };
+  window.nothingPending = () => asked === 0 && timers.size === 0;
+})();
+"""
+"""Runs before a page's own scripts: counts what it asks the server and what it has put off for a moment."""
+CALM = """
+() => {
+  const pictures = [...document.querySelectorAll(".picture")];
+  const calm = pictures.length && pictures.every((one) => one.ariaBusy === "false") && window.nothingPending();
+  window.calmFrames = calm ? (window.calmFrames ?? 0) + 1 : 0;
+  return window.calmFrames > 3;
+}
+"""
+
+
 def settled(page: Any) -> None:
-    """Wait until nothing on the page is still being asked for."""
+    """Wait until nothing on the page is still being asked for, put off or drawn."""
     page.wait_for_selector("#page-title")
-    page.wait_for_timeout(200)
-    page.wait_for_selector(".picture[aria-busy=false]")
-    page.wait_for_timeout(120)
-    page.wait_for_selector(".picture[aria-busy=false]")
+    page.evaluate("window.calmFrames = 0")
+    page.wait_for_function(CALM)
 
 
 @pytest.fixture
@@ -156,5 +181,5 @@ def axe() -> str:
     """The source of axe, which knows what screen readers stumble over."""
     path = WEB / "node_modules" / "axe-core" / "axe.min.js"
     if not path.is_file():
-        pytest.skip("axe-core is not installed (cd web && npm ci)")
+        pytest.skip("axe-core is not installed (make complete)")
     return path.read_text()

@@ -17,9 +17,9 @@ WEB, STATIC = ROOT / "web", ROOT / "src" / "cutaway" / "serve" / "static"
 
 def node(*command: str) -> subprocess.CompletedProcess[str]:
     if shutil.which("node") is None:
-        pytest.skip("there is no Node on this machine")
+        pytest.skip("there is no Node on this machine (apt install nodejs npm)")
     if not (WEB / "node_modules").is_dir():
-        pytest.skip("the explorer's tools are not installed (cd web && npm ci)")
+        pytest.skip("the explorer's tools are not installed (make complete)")
     return subprocess.run(command, cwd=WEB, capture_output=True, text=True, timeout=280)
 
 

@@ -11,10 +11,21 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[2] / "web" / "src"
 MESSAGES = SOURCE / "messages"
 LANGUAGES = ("en", "zh-Hans", "ru")
-PLURALS = {"en": {"one", "other"}, "zh-Hans": {"other"}, "ru": {"one", "few", "many", "other"}}
+FORMS = {"en": 2, "zh-Hans": 1, "ru": 3}
+"""How many forms a counted word has: token, tokens; 词元; токен, токена, токенов."""
+PERCENT = {"en": r"\d\s+%", "zh-Hans": r"\d\s+%", "ru": r"\d[^\u00a0]?%"}
+"""How a percentage is not written: Russian puts a no-break space before the sign, the others nothing."""
+FORBIDDEN = {
+    "en": r"beginning of the list|numbers are others|weights are others|multiplied with|Less the mean|\bgrounds?\b|"
+    r"wider and higher|began as chance|\bWaking\b|\bspeaks for\b",
+    "zh-Hans": r"机会|照亮|[^第]一块|掩码之后的谁|推动|直到结尾|骰子是|唤醒|漫步|，  \.|[你妳]",
+    "ru": r"раз множитель|слово перед собой|простого текста|низшее|высшее|\bИграть|говорит за|Новые кости|"
+    r"\bнорм[аыуе]\b|нормировк|всё письмо|просыпается|\bток\.|\bсл\.|\bгол\.",
+}
+"""Words that stood here once and that a textbook would not print."""
 
 
-def catalogue(language: str) -> dict[str, str | dict[str, str]]:
+def catalogue(language: str) -> dict[str, str]:
     return {
         f"{file.stem}.{key}": message
         for file in sorted((MESSAGES / language).glob("*.json"))
@@ -22,8 +33,19 @@ def catalogue(language: str) -> dict[str, str | dict[str, str]]:
     }
 
 
-def forms(message: str | dict[str, str]) -> list[str]:
-    return [message] if isinstance(message, str) else list(message.values())
+def everything(language: str) -> dict[str, str]:
+    """What the page says: the catalogue, and the words of the tour."""
+    said = catalogue(language)
+    for file in sorted((SOURCE / "tour").glob("[0-9]*.json")):
+        step = json.loads(file.read_text())
+        said |= {f"{file.stem}.{part}": step[part][language] for part in ("title", "words", "try")}
+        said |= {f"{file.stem}.here.{i}": claim[language] for i, claim in enumerate(step.get("here", []))}
+    return said
+
+
+def counted(message: str) -> list[str]:
+    """The forms of each counted word: `{n|# token|# tokens}`."""
+    return re.findall(r"\{[\w.]+\|([^}]*)\}", message)
 
 
 def test_there_are_these_languages():
@@ -37,25 +59,42 @@ def test_every_language_has_the_same_keys(language):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_message_says_something_and_has_every_form(language):
-    for key, message in catalogue(language).items():
-        assert all(form.strip() for form in forms(message)), key
-        if isinstance(message, dict):
-            assert set(message) == PLURALS[language], key
+    for key, message in everything(language).items():
+        assert isinstance(message, str) and message.strip(), key
+        for forms in counted(message):
+            assert len(forms.split("|")) == FORMS[language], key
+            assert all("#" in form for form in forms.split("|")), key
+
+
+def test_what_is_counted_in_english_is_counted_in_russian():
+    russian = everything("ru")
+    for key, message in everything("en").items():
+        for name in re.findall(r"\{(\w+)\|", message):
+            # where the word does not follow the number there is nothing to agree with it
+            assert re.search(rf"\{{{name}\||[(:] ?(\w+ ){{0,2}}\{{{name}\}}|не больше \{{{name}\}}", russian[key]), key
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_word_is_back_that_was_taken_out(language):
+    for key, message in everything(language).items():
+        found = re.search(FORBIDDEN[language], message)
+        assert found is None, (key, found)
+        assert re.search(PERCENT[language], message) is None, key
 
 
 @pytest.mark.parametrize("language", LANGUAGES[1:])
 def test_values_and_terms_are_the_same_in_every_language(language):
-    def gaps(message: str | dict[str, str]) -> set[str]:
-        return {gap for form in forms(message) for gap in re.findall(r"\{\w+\}|\[\w+(?=\|)", form)}
+    def gaps(message: str) -> set[str]:
+        return set(re.findall(r"\{\w+|\[\w+(?=\|)", message))
 
-    english = catalogue("en")
-    for key, message in catalogue(language).items():
+    english = everything("en")
+    for key, message in everything(language).items():
         assert gaps(message) == gaps(english[key]), key
 
 
 def test_every_term_is_in_the_glossary():
     known = catalogue("en")
-    used = {term for message in known.values() for form in forms(message) for term in re.findall(r"\[(\w+)\|", form)}
+    used = {term for message in known.values() for term in re.findall(r"\[(\w+)\|", message)}
     for file in SOURCE.rglob("*.svelte"):
         used |= set(re.findall(r'<Term name="(\w+)"', file.read_text()))
     assert used
@@ -72,3 +111,15 @@ def test_every_message_asked_for_is_there_and_none_is_left_over():
     ended = set(re.findall(r"(?:t|known)\(`\$\{[^}]+\}(\.[\w.]+)`", code))  # t(`${page.name}.title`)
     for key in known - asked:
         assert key.startswith(tuple(begun)) or key.endswith(tuple(ended)), f"nobody says {key}"
+
+
+def test_every_mistake_with_a_code_has_a_sentence_and_is_given_its_values():
+    from typing import get_args
+
+    from cutaway.errors import Code
+
+    known = catalogue("en")
+    source = "\n".join(file.read_text() for file in (SOURCE.parents[1] / "src" / "cutaway").rglob("*.py"))
+    for code in get_args(Code):
+        assert f"errors.{code}" in known and f"errors.{code}_remedy" in known, code
+        assert len(re.findall(rf'"{code}"', source)) > 1, f"nobody raises {code}"

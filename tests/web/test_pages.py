@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
+import numpy as np
 import pytest
 
 from cutaway.inspect.attention import attention, heads
@@ -26,7 +27,7 @@ def at(page: str, text: str = TEXT, **more: object) -> str:
 
 def said_count(number: int) -> str:
     """A whole number as the page writes it."""
-    return f"{number:,}".replace(",", "\u202f")
+    return f"{number:,}"
 
 
 def numbers(page, selector: str) -> list[float]:
@@ -95,6 +96,36 @@ def test_attention_shows_the_numbers_of_the_cell_and_the_head(show, builtin):
         assert numbers(page, f"[data-summary={kind}]") == pytest.approx([getattr(found, kind)[0][5]], rel=1e-4)
 
 
+def test_the_attention_of_a_long_text_is_seen_named_and_has_a_scale(show, settle, long_lm):
+    """450 tokens: beside the first row, which is a weight of 1, weights of a few hundredths were nearly blank."""
+    text = "A robot must obey the orders given it by human beings, except where such orders would conflict. " * 12
+    count = len(long_lm.ids(text))
+    assert count > 300
+    page = show(at("attention", text=text, model="long", layer=1, head=2))
+    page.wait_for_selector(".heatmap canvas")
+    full = """() => {
+      const { width, height } = document.querySelector('.heatmap canvas');
+      const { data } = document.querySelector('.heatmap canvas').getContext('2d').getImageData(0, 0, width, height);
+      const cells = new Uint32Array(data.buffer), most = cells[0];
+      const row = (i) => cells.subarray(i * width, (i + 1) * width);
+      return [height, Array.from({ length: height }, (_, i) => row(i).includes(most))];
+    }"""
+    height, rows = page.evaluate(full)
+    assert height > 200 and all(rows), "the strongest cell of every row has the colour of the first, which is 1"
+    assert "strongest in the row" in page.inner_text(".legend")
+    for kind in ("row", "column"):
+        named = [one.inner_text() for one in page.query_selector_all(f".heatmap .label.{kind}")]
+        places = [int(one.split()[0]) for one in named]
+        assert len(named) > 10 and len(set(np.diff(places))) == 1
+    page.get_by_text("strongest of all", exact=True).click()
+    settle(page)
+    assert not all(page.evaluate(full)[1]) and page.inner_text(".legend").split() == ["0", "1.0"]
+    assert "tint=whole" in page.url
+    told = heads(run(long_lm, text), [1])
+    said = page.inner_text("dl:has([data-summary=induction])")
+    assert f"from {told.induction_queries:,} queries" in said
+
+
 def test_attention_has_a_picture_for_every_head_and_the_future_is_masked(show, settle, builtin):
     page = show(at("attention", position=2, key=5))
     assert page.locator(".glance button").count() == builtin.config.layers * builtin.config.heads
@@ -145,7 +176,7 @@ def test_typing_shows_the_last_text_and_never_an_older_one(show, settle, builtin
     assert page.locator("#text-field").count() == 0
 
 
-def test_an_older_answer_that_comes_late_is_dropped(show):
+def test_an_older_answer_that_comes_late_is_dropped(show, settle):
     """The first question's answer is held back until the second has been answered."""
     page = show(at("predict", SHORT))
     held = []
@@ -158,15 +189,16 @@ def test_an_older_answer_that_comes_late_is_dropped(show):
 
     page.route("**/api/traces", hold)
     page.keyboard.press("e")
-    page.locator("#text-field").fill("slow")
-    page.wait_for_timeout(400)
-    assert held
+    with page.expect_request(lambda asked: '"text":"slow"' in (asked.post_data or "")):
+        page.locator("#text-field").fill("slow")
     page.locator("#text-field").fill("quick")
-    page.wait_for_timeout(400)
+    chips = "[...document.querySelectorAll('.textbox .chips button')].map((one) => one.innerText).join('')"
+    page.wait_for_function(f"() => {chips} === 'quick'")
+    assert held
     for route in held:
         with suppress(Exception):  # aborted by the page already: as good
             route.continue_()
-    page.wait_for_timeout(300)
+    settle(page)
     assert "".join(page.locator(".textbox .chips button").all_inner_texts()) == "quick"
 
 
@@ -209,7 +241,7 @@ def test_axe_finds_nothing(show, axe, name, dark):
 
 def test_an_empty_text_is_said_and_predicted_from(show, builtin):
     page = show(at("predict", ""))
-    assert page.get_by_text("Nothing written").is_visible()
+    assert page.get_by_text("No text yet").is_visible()
     best = builtin.predict("", k=10)
     assert numbers(page, ".bars .share") == pytest.approx([one.probability for one in best], rel=1e-4)
 
@@ -218,7 +250,7 @@ def test_an_empty_text_is_said_and_predicted_from(show, builtin):
 def test_every_page_has_something_to_say_of_no_text_and_of_too_much(show, settle, builtin, name):
     page = show(at(name, ""))
     assert page.locator("[role=alert]").count() == 0
-    assert page.get_by_text("Nothing written").is_visible()
+    assert page.get_by_text("No text yet").is_visible()
     page.keyboard.press("e")
     page.locator("#text-field").fill("word " * (builtin.config.context + 100))
     page.wait_for_selector("main > .failure [role=alert]")
@@ -305,3 +337,34 @@ def test_pictures_save_as_png_svg_and_data(show, name, tmp_path):
         assert saved.startswith(starts) or (starts == b"<svg" and b"<svg" in saved[:200])
         if kind == "JSON":
             assert json.loads(saved)["text"] == text
+
+
+def test_after_the_last_token_nothing_really_follows(show):
+    page = show("#/layers?text=Once+upon+a+time")
+    row = [one.inner_text() for one in page.query_selector_all("tfoot td")]
+    assert row[:-1] == ["·upon", "·a", "·time"] and "nothing follows yet" in row[-1]
+
+
+def test_one_token_looks_at_itself_only(show):
+    page = show("#/attention?text=Tom")
+    page.wait_for_selector("[data-summary=itself]")
+    assert page.locator("[data-summary=itself] data").get_attribute("value") == "1"
+    assert page.locator("[data-summary=previous], [data-summary=first]").count() == 0
+
+
+def test_heads_are_sorted_into_kinds_by_what_an_even_look_would_give(show):
+    page = show(
+        "#/attention?sort=kind&text=" + quote("Tom had a red ball. He liked to play with it. One day, Tom lost his")
+    )
+    names = [one.inner_text() for one in page.query_selector_all(".glance .name")]
+    assert {"first token", "previous token", "mixed"} <= set(names)
+    assert "one and a half times" in page.locator("[data-tour=glance]").inner_text()
+
+
+def test_bytes_stand_under_the_character_they_belong_to(show):
+    text = "你 🙂"
+    page = show("#/attention?text=" + quote(text))
+    shown = [one.inner_text().split() for one in page.query_selector_all("[data-tour=text] .stacked")]
+    assert {sign for sign, *_ in shown} == {"你", "🙂"}
+    assert b"".join(bytes.fromhex("".join(held)) for sign, *held in shown if sign == "你") == "你".encode()
+    assert "你" in page.locator("main").inner_text()  # and in the labels of the picture

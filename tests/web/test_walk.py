@@ -90,6 +90,9 @@ def test_scores_over_the_vocabulary_are_the_logits(show, builtin):
     assert made(page, "value") == pytest.approx(float(logits.max()), rel=1e-4)
 
 
+HAS = "(parts) => parts.every((part) => location.href.includes(part))"
+
+
 def test_arrows_walk_through_every_step_and_the_address_follows(show, builtin):
     page = show(at("whole"))
     page.locator("h1").focus()
@@ -97,14 +100,12 @@ def test_arrows_walk_through_every_step_and_the_address_follows(show, builtin):
     layers = builtin.config.layers
     for _ in range(len(STEPS) - 1 + inside * (layers - 1)):
         page.keyboard.press("ArrowRight")
-    page.wait_for_timeout(200)
-    assert f"step={len(STEPS) - 1}" in page.url and f"layer={layers - 1}" in page.url
-    assert page.get_by_role("button", name="Step on").is_disabled()
+    page.wait_for_function(HAS, arg=[f"step={len(STEPS) - 1}", f"layer={layers - 1}"])
+    assert page.get_by_role("button", name="Step forward").is_disabled()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
-    page.wait_for_timeout(200)
-    assert f"step={STEPS.index('mlp_residual')}" in page.url
+    page.wait_for_function(HAS, arg=[f"step={STEPS.index('mlp_residual')}"])
 
 
 def test_space_plays_and_pauses(show):
@@ -151,7 +152,6 @@ def test_pointing_at_a_cell_of_the_table_explains_it(show, settle, builtin):
     page.mouse.move(box["x"] + 1.5 * side[0], box["y"] + 3.5 * side[1])
     page.wait_for_function(ADDRESSED, arg="blocks.1.attention.weights[2][3][1]")
     settle(page)
-    page.wait_for_timeout(300)
     wanted = explain(run(builtin, TEXT), "blocks.1.attention.weights", 3, 1, head=2).value
     assert made(page, "value") == pytest.approx(wanted, rel=1e-4)
 

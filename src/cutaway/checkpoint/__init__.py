@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> GPT:
-    """The model in a folder or a file of any kind, ready to run (in float32 unless told otherwise)."""
+    """The model in a folder or a file of any kind, ready to run (in float32 unless told otherwise).
+
+    A LoRA adapter's folder gives its base model, with the adapter merged.
+    """
     folder = Path(folder)
     match file_kind(folder):
         case "packed":
@@ -33,8 +36,10 @@ def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dt
             from cutaway.checkpoint import nanogpt
 
             return nanogpt.read(folder, device, dtype)
-    from cutaway.checkpoint import huggingface, openai
+    from cutaway.checkpoint import adapter, huggingface, openai
 
+    if adapter.is_adapter(folder):
+        return adapter.read(folder, device, dtype)
     return (huggingface if _is_huggingface(folder) else openai).read(folder, device, dtype)
 
 
@@ -54,8 +59,10 @@ def read_config(folder: Path) -> Config:
             from cutaway.checkpoint import nanogpt
 
             return nanogpt.read_config(folder)
-    from cutaway.checkpoint import shape
+    from cutaway.checkpoint import adapter, shape
 
+    if adapter.is_adapter(folder):
+        return adapter.read_config(folder)
     return (shape.read_huggingface if _is_huggingface(folder) else shape.read_openai)(folder)
 
 
@@ -89,5 +96,7 @@ def _is_huggingface(folder: Path) -> bool:
     inside = sorted(path.name for path in folder.iterdir())
     holds = f"It holds {', '.join(inside[:5])}{', ...' if inside[5:] else ''}." if inside else "It is empty."
     raise CutawayError(
-        f"{folder} is no model: it has neither config.json (Hugging Face) nor hparams.json (OpenAI). {holds}"
+        f"{folder} is not a model: it has neither config.json (Hugging Face) nor hparams.json (OpenAI). {holds}",
+        "not_a_model",
+        name=str(folder),
     )

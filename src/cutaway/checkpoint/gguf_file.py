@@ -26,7 +26,7 @@ from cutaway.checkpoint.gguf import PARTS, library
 from cutaway.config import Config
 from cutaway.errors import CutawayError
 from cutaway.model import GPT
-from cutaway.vocabulary import Vocabulary
+from cutaway.vocabulary import NoVocabulary, Vocabulary
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
@@ -249,6 +249,8 @@ def read_vocabulary(path: Path) -> Vocabulary:
     """The tokens and merges in a GGUF file."""
     settings = open_gguf(path).settings
     kind, cut = settings.get("tokenizer.ggml.model"), settings.get("tokenizer.ggml.pre", "gpt-2")
+    if kind is None:
+        raise NoVocabulary(f"{path} holds no tokenizer. Name the one to use: tokenizer=, or --tokenizer.")
     if kind != "gpt2" or cut not in ("gpt-2", "gpt2", "default"):
         raise CutawayError(
             f"{path} holds a tokenizer of the kind {shown(str(kind))!r} that cuts by the rule {shown(str(cut))!r}: "

@@ -79,7 +79,8 @@ def pull(name: str, revision: str | None = None, progress: Progress | None = Non
         return found
     if offline:
         at = f" at {revision}" if revision else ""
-        raise CutawayError(f"{name}{at} is not on this machine, and {offline} forbids asking the hub. {_have()}")
+        said = f"{name}{at} is not on this machine, and {offline} forbids asking the hub. {_have()}"
+        raise CutawayError(said, "offline", name=name, setting=offline)
     hub = _Hub()
     commit, files = hub.listing(name, revision or "main")
     if pin and pin.weights and commit == pin.revision:  # our own checksum counts for more than what the hub says
@@ -95,7 +96,10 @@ def pull(name: str, revision: str | None = None, progress: Progress | None = Non
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise CutawayError(
                 f"The disk that holds {home} is full. What was fetched of {name} is kept: "
-                "free some space and pull again to go on from there."
+                "free some space and pull again to go on from there.",
+                "disk_full",
+                name=name,
+                folder=str(home),
             ) from error
         raise CutawayError(
             f"Cannot write to {home}: {_reason(error)}. Set CUTAWAY_HOME to a folder of yours."
@@ -218,7 +222,7 @@ class _Hub:
                 break
             except _Dropped as error:
                 if pause is None:
-                    raise CutawayError(f"{error}. {_have()}") from error
+                    raise CutawayError(f"{error}. {_have()}", "unreachable", name=name, host=self.host) from error
                 sleep(pause)
         try:
             answer = json.loads(body)
@@ -338,7 +342,8 @@ class _Hub:
             private = "HF_TOKEN may not read it" if "Authorization" in self.headers else "set HF_TOKEN"
             at = "" if revision == "main" else f" with a revision {revision!r}"
             hint = "" if known(name, None)[1] else nearest(name.rpartition("/")[2], PINNED)
-            return CutawayError(f"No model called {name}{at} on {self.host} (or it is private: {private}).{hint}")
+            said = f"No model called {name}{at} on {self.host} (or it is private: {private}).{hint}"
+            return CutawayError(said, "not_on_hub", name=name, host=self.host)
         return CutawayError(f"{self.host} answered {code} ({error.reason}) when asked for {name}.")
 
 

@@ -41,7 +41,9 @@ def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dt
     if SCORE in tensors:
         raise CutawayError(
             f"{folder} holds a classifier: it chooses between classes and writes no text. Ask it with cutaway classify "
-            f"--model {folder}, or in Python with load_classifier and classify from cutaway.tasks.answer."
+            f"--model {folder}, or in Python with load_classifier and classify from cutaway.tasks.answer.",
+            "a_classifier",
+            name=str(folder),
         )
     return names.build(config, tensors, str(source), device, dtype)
 
@@ -120,7 +122,7 @@ def writing(
         index: dict[str, str] = {}
         for number, shard in enumerate(shards, 1):
             name = WEIGHTS if len(shards) == 1 else f"model-{number:05d}-of-{len(shards):05d}.safetensors"
-            _write_safetensors(new / name, shard, dtype)
+            write_safetensors(new / name, shard, dtype)
             index |= {tensor: name for tensor, _ in shard}
         if len(shards) > 1:
             _write_json(new / f"{WEIGHTS}.index.json", {"metadata": {"total_size": total}, "weight_map": index})
@@ -165,7 +167,7 @@ def _shards(
     yield shard
 
 
-def _write_safetensors(path: Path, tensors: list[tuple[str, Tensor]], dtype: torch.dtype) -> None:
+def write_safetensors(path: Path, tensors: list[tuple[str, Tensor]], dtype: torch.dtype) -> None:
     """Written here tensor by tensor, because the library's writer wants a second copy of all weights at once."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     at = 0

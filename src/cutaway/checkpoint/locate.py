@@ -45,15 +45,21 @@ def locate(name: str | Path, progress: Callable[[str, int, int], None] | None = 
     if Path(name).exists():
         raise CutawayError(
             f"{name} is a file of a kind that is not read. A model is a folder with config.json and weights in it, "
-            f"or a file that ends in {', '.join(FILES)}."
+            f"or a file that ends in {', '.join(FILES)}.",
+            "a_file",
+            name=name,
+            kinds=", ".join(FILES),
         )
     if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)?", name):
         raise CutawayError(
-            f"There is no folder {name}. Give a folder with a checkpoint, 'builtin', or a name like 'gpt2'."
+            f"There is no folder {name}. Give a folder with a checkpoint, 'builtin', or a name like 'gpt2'.",
+            "no_folder",
+            name=name,
         )
     from cutaway.checkpoint import hub  # with all of Python's network
 
     try:
         return hub.find(name) or hub.pull(name, progress=progress)
     except CutawayError as error:
-        raise CutawayError(f"{error}{nearest(name, SHIPPED)} The model that ships is called builtin.") from None
+        said = f"{error}{nearest(name, SHIPPED)} The model that ships is called builtin."
+        raise CutawayError(said, error.code, **error.values) from None

@@ -23,7 +23,7 @@ from cutaway.config import SIZES, Config
 from cutaway.errors import CutawayError
 from cutaway.model import GPT
 from cutaway.tokenizer import Tokenizer
-from cutaway.vocabulary import Vocabulary
+from cutaway.vocabulary import NoVocabulary, Vocabulary
 
 META = "meta.pkl"
 COMPILED = "_orig_mod."
@@ -76,7 +76,7 @@ def read_tokenizer(path: Path) -> Tokenizer:
     rows = read_config(path).vocabulary
     if len(gpt2 := Tokenizer.load("gpt2")) <= rows <= GPT2_ROWS:
         return gpt2
-    raise CutawayError(
+    raise NoVocabulary(
         f"{path} has {rows:,} tokens, which are not GPT-2's, and there is no {META} beside it that says what they are. "
         f"nanoGPT wrote one into the folder of the data: copy it to {meta.parent}."
     )

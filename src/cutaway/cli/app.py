@@ -64,7 +64,7 @@ def build(verbs: Iterable[str]) -> typer.Typer:
         views = typer.Typer(cls=Verbs, callback=looking.alone, invoke_without_command=True)
         for view in looking.VIEWS:
             views.command(cls=Verb)(for_typer(view))
-        app.add_typer(views, name="inspect", help="Look inside: what the model makes of a text, in twelve views.")
+        app.add_typer(views, name="inspect", help="Look inside: what the model makes of a text, in thirteen views.")
     return app
 
 

@@ -24,6 +24,7 @@ def convert(
     to: Annotated[str, option("--to", value="KIND", help=f"{', '.join(KINDS)}.")],
     source: Annotated[str | None, options.argument(metavar="MODEL", help="The model; the same as --model.")] = None,
     model: options.Model = "builtin",
+    tokenizer: options.TokenizerName = None,
     dtype: Annotated[
         str | None, option("--dtype", value="TYPE", help="huggingface: store as float32, bfloat16 or float16.")
     ] = None,
@@ -52,7 +53,7 @@ def convert(
     if text is not None and to not in PACKED:
         raise CutawayError(f"--text is for packed models ({', '.join(PACKED)}): {to} rounds nothing that is measured.")
     held_out = None if text is None else options.read_text(None, text)
-    lm = options.load(source or model, device="cpu", dtype=None)
+    lm = options.load(source or model, device="cpu", dtype=None, tokenizer=tokenizer)
     cost = None
     if to in PACKED:
         cost = write_packed(source or model, lm, output, to, held_out, text)

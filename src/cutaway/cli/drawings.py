@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cutaway.inspect.numbers import Token
     from cutaway.inspect.path import Attribution, Path
     from cutaway.inspect.picture import Picture
+    from cutaway.inspect.roles import Measured, Roles
     from cutaway.inspect.run import Run
     from cutaway.inspect.saliency import Saliency
 
@@ -55,17 +56,38 @@ def heads(run: Run, found: Heads) -> None:
     measures = {
         "entropy": "how spread, in bits", "distance": "how far back, in tokens",
         "previous": "weight on the token before", "first": "weight on the first token", "itself": "weight on itself",
-        "induction": "weight on what followed this token the last time",
+        "induction": f"weight on what followed this token the last time, from {queries(found.induction_queries)}",
     }  # fmt: skip
     for name, what in measures.items():
         values = getattr(found, name)
         if values is None:
-            screen.show(Text(f"\n{name}: no token of this text occurs twice", "dim"))
+            why = "no token of this text occurs twice" if name == "induction" else "the text is one token"
+            screen.show(Text(f"\n{name}: {why}", "dim"))
             continue
         order = sorted(((-float(v), layer, head) for layer, row in enumerate(values) for head, v in enumerate(row)))
         most = ", ".join(f"{found.layers[layer]}.{head} {-value:.2f}" for value, layer, head in order[:3])
         screen.show(Text.assemble("\n", (name, "bold"), (f"  {what} · most in {most}", "dim")))
         heat(values, [f"layer {layer}" for layer in found.layers])
+
+
+def roles(found: Roles) -> None:
+    """For each role a table of shades, and the heads that have most of it."""
+    made = f"{found.texts} texts of {found.tokens} random tokens, each said twice"
+    screen.show(Text(f"{made}: {queries(found.queries)} for each number"))
+    measures = {
+        "induction": "weight on what followed this token the first time",
+        "previous": "weight on the token before", "duplicate": "weight on the same token the first time",
+    }  # fmt: skip
+    for name, what in measures.items():
+        one: Measured = getattr(found, name)
+        order = sorted(((-float(v), layer, head) for layer, row in enumerate(one.mean) for head, v in enumerate(row)))
+        most = ", ".join(f"{layer}.{head} {-v:.2f} ± {one.margin[layer, head]:.3f}" for v, layer, head in order[:3])
+        screen.show(Text.assemble("\n", (name, "bold"), (f"  {what} · most in {most}", "dim")))
+        heat(one.mean, [f"layer {layer}" for layer in range(len(one.mean))])
+
+
+def queries(count: int) -> str:
+    return "1 query" if count == 1 else f"{count:,} queries"
 
 
 def path(run: Run, found: Path, parts: Attribution) -> None:
@@ -100,10 +122,11 @@ def lens(run: Run, found: Lens) -> None:
     room = (screen.out.width - 2 * LABEL - 4) // 6
     layers = list(range(len(found.layers)))[-room:]
     names = ["emb" if i == 0 else str(i - 1) for i in range(len(found.layers))]
-    title("the rank of the token that comes, after the embedding and after each block")
+    title("the rank of the token that comes (in brackets: would come), after the embedding and after each block")
     screen.show(Text(f"  {'token':<{LABEL}}{'next':<{LABEL}}" + "".join(f"{names[i]:>6}" for i in layers), "dim"))
     for at in range(len(found.positions)):
-        line = Text(f"  {cut(word(run.tokens[found.positions[at]]))}{cut(word(found.chosen[at]))}")
+        comes = word(found.chosen[at]) if found.positions[at] + 1 < len(run) else f"({word(found.chosen[at])})"
+        line = Text(f"  {cut(word(run.tokens[found.positions[at]]))}{cut(comes)}")
         for i in layers:
             style = ground(float(found.probability[i, at])) if screen.colourful() else ""
             line.append(f"{found.rank[i, at]:>6,}" if found.rank[i, at] < 100_000 else "  >99k", style)
@@ -123,18 +146,29 @@ def lens(run: Run, found: Lens) -> None:
 
 
 def saliency(run: Run, found: Saliency) -> None:
-    """For each token what caused it: the text in shades, and the strongest in numbers."""
+    """For each token what caused it: the text in shades, and the strongest in numbers; a minus is against it."""
     if len(found.targets) == 1 or not screen.colourful():
         chips(run.tokens)
-    for target, share in zip(found.targets, found.share, strict=True):
+    for target, share, signed in zip(found.targets, found.share, found.signed, strict=True):
         gap = "" if found.gap is None else f" · the parts miss the logit by {float(found.gap[0]):.2g}"
         title(f"{word(target.token)} ({100 * target.probability:.1f} %) because of{gap}")
         if len(found.targets) == 1:
             best = sorted(range(len(share)), key=lambda at: -share[at])[:15]
-            rows = [screen.Row(f"{word(run.tokens[at])}  {at}", float(share[at])) for at in best if share[at] > 0]
+            rows = [
+                screen.Row(f"{word(run.tokens[at])}  {at}  {signed[at]:+.2f}", float(share[at]), against(signed[at]))
+                for at in best
+                if share[at] > 0
+            ]
             screen.show(screen.bars(rows, number=False))
         else:
-            tinted(run.tokens, share, "{:.0%}")
+            tinted(run.tokens, share, "{:.0%}", signs=["-" if one < 0 else "" for one in signed])
+    sign = "numbers with a sign are gradient x input, in logits:" if len(found.targets) == 1 else "minus:"
+    screen.show(Text(f"\n{sign} below zero a token speaks against the one explained", "dim"))
+
+
+def against(signed: float) -> str:
+    """The style of what speaks against a token."""
+    return "red" if signed < 0 else ""
 
 
 def neurons(run: Run, found: Neurons) -> None:
@@ -170,7 +204,7 @@ def factors(run: Run, found: Factors) -> None:
         some = " ".join(f"{layer}.{neuron}" for layer, neuron, _ in factor.neurons[:5])
         title(f"factor {number}: {100 * factor.share:.1f} %, neurons such as {some}")
         tinted(run.tokens, factor.tokens)
-    screen.show(Text(f"\nleft unexplained: {100 * found.error:.1f} % of the activations' length", "dim"))
+    screen.show(Text(f"\nleft unexplained: {100 * found.unexplained:.1f} % of the activations' sum of squares", "dim"))
 
 
 def change(run: Run, found: Changed) -> None:
@@ -296,8 +330,10 @@ def heat(matrix: Any, labels: Sequence[Token | str], cell: int = 2, label: int =
         screen.show(line)
 
 
-def tinted(tokens: Sequence[Token], shares: Any, form: str = "{:.2f}", scale: float = 1.0) -> None:
-    """The tokens in shades, where there is colour; and the strongest in numbers, everywhere."""
+def tinted(
+    tokens: Sequence[Token], shares: Any, form: str = "{:.2f}", scale: float = 1.0, signs: Sequence[str] | None = None
+) -> None:
+    """The tokens in shades, where there is colour; and the strongest in numbers, everywhere, each after its sign."""
     if screen.colourful():
         line, used = Text("    "), 4
         for token, share in zip(tokens, shares, strict=True):
@@ -309,7 +345,8 @@ def tinted(tokens: Sequence[Token], shares: Any, form: str = "{:.2f}", scale: fl
             used += size
         screen.show(line)
     best = sorted(range(len(tokens)), key=lambda at: -float(shares[at]))[:6]
-    parts = [f"{word(tokens[at])} {form.format(float(shares[at]) * scale)}" for at in best if shares[at] > 0]
+    marks = signs or [""] * len(tokens)
+    parts = [f"{word(tokens[at])} {marks[at]}{form.format(float(shares[at]) * scale)}" for at in best if shares[at] > 0]
     screen.show(Text(f"    {fitting(parts, 4)}", "dim"))
 
 

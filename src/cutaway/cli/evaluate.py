@@ -57,6 +57,7 @@ def evaluate(
     ] = None,
     limit: Annotated[int | None, option("--limit", value="N", help="Only the first N records or documents.")] = None,
     model: options.Model = "builtin",
+    tokenizer: options.TokenizerName = None,
     device: options.Device = None,
     dtype: options.Dtype = None,
     as_json: options.AsJson = False,
@@ -78,11 +79,13 @@ def evaluate(
     task = load_task(folder)
     if task.outputs and dtype is not None:
         raise CutawayError("A classifier is measured in float32: leave --dtype away.")
+    if task.outputs and tokenizer is not None:
+        raise CutawayError("A classifier is measured with its own tokenizer: leave --tokenizer away.")
     with screen.working("looking for the data"):
         from cutaway.evaluate import run
 
         run.find(on)  # refused before the model is loaded
-    lm = load_classifier(model, device) if task.outputs else options.load(model, device, dtype)
+    lm = load_classifier(model, device) if task.outputs else options.load(model, device, dtype, tokenizer=tokenizer)
     with counting(on) as report:
         found = run.evaluate(lm, on, task, window, stride, detokenizer, beams, limit, columns or None, report)
     if as_json:

@@ -52,6 +52,7 @@ def explore(
     top_k: options.TopK = None,
     seed: options.Seed = None,
     model: options.Model = "builtin",
+    tokenizer: options.TokenizerName = None,
     device: options.Device = None,
     dtype: options.Dtype = None,
     as_json: options.AsJson = False,
@@ -69,9 +70,9 @@ def explore(
     if not (terminal or as_json):
         if seed is not None:
             raise CutawayError("The page throws dice of its own: --seed goes with --terminal.")
-        in_browser(begun, model, port, not no_browser, device, dtype)
+        in_browser(begun, model, port, not no_browser, device, dtype, tokenizer)
         return
-    lm = options.load(model, device, dtype)
+    lm = options.load(model, device, dtype, tokenizer=tokenizer)
     how = lm.settings(options.said(temperature, top_k), None)  # refuses what cannot be
     explorer = Explorer(lm, seed, State((), how.temperature, how.top_k))
     explorer.add(lm.tokenizer.encode(begun))
@@ -79,7 +80,9 @@ def explore(
     (run_json if as_json else run)(explorer)
 
 
-def in_browser(text: str, model: str, port: int, show: bool, device: str | None, dtype: str | None) -> None:
+def in_browser(
+    text: str, model: str, port: int, show: bool, device: str | None, dtype: str | None, tokenizer: str | None = None
+) -> None:
     """Serve the page until Ctrl-C; the model wakes while the browser opens."""
     from cutaway.serve import start
 
@@ -90,7 +93,7 @@ def in_browser(text: str, model: str, port: int, show: bool, device: str | None,
 
     judges = load_task(options.locate(model)).outputs > 0  # a classifier has no next token to look at
     name = str(Path(model).resolve()) if Path(model).exists() else model
-    server = Server([name] if Path(model).exists() else [], device, dtype)
+    server = Server([name] if Path(model).exists() else [], device, dtype, {name: tokenizer} if tokenizer else {})
     listener = start.bind(port)
     address = start.address(listener, name, text, "tasks" if judges else "predict")
 
@@ -147,11 +150,17 @@ class Explorer:
 
     @property
     def text(self) -> str:
-        return self.lm.tokenizer.decode(list(self.now.ids))
+        return self.lm.shown(self.now.ids)
 
     @property
     def tokens(self) -> list[bytes]:
         return [self.lm.tokenizer.token_bytes(token) for token in self.now.ids]
+
+    @property
+    def among(self) -> int:
+        """How many tokens the next one is chosen among."""
+        known = len(self.lm.tokenizer)
+        return 1 if self.now.temperature == 0 else min(self.now.top_k or known, known)
 
     def chances(self) -> Any:
         """The distribution the next token is drawn from, with the temperature and top-k of now. [vocabulary]"""
@@ -160,13 +169,13 @@ class Explorer:
         if self._known is None or self._known[0] != self.now.ids:
             self._known = (self.now.ids, self.lm.next_scores(self.now.ids))
         how = Sampling(temperature=self.now.temperature, top_k=self.now.top_k)
-        return probabilities(self._known[1], how)[: len(self.lm.tokenizer)]
+        return probabilities(self._known[1][: len(self.lm.tokenizer)], how)
 
     def candidates(self) -> list[Candidate]:
         from cutaway.sampling import likeliest
 
         chances = self.chances()
-        best = likeliest(chances, min(SHOWN, self.now.top_k or SHOWN))
+        best = likeliest(chances, min(SHOWN, self.among))
         return [
             Candidate(token, self.lm.tokenizer.token_bytes(token), chance)
             for token, chance in zip(best.tolist(), chances[best].tolist(), strict=True)
@@ -228,7 +237,7 @@ class Explorer:
         elif name == "top-k":
             self.become(top_k=whole(value, ":k") or None)
         elif name == "temperature":
-            self.become(temperature=above_zero(value))
+            self.become(temperature=not_below_zero(value))
         elif name == "new":
             self.become(ids=())
         elif name == "quit":
@@ -254,7 +263,7 @@ class Explorer:
         if stream.result.ids:
             self.become(ids=(*self.now.ids, *stream.result.ids))
         if len(stream.result.ids) < count:
-            self.message = stream.result.why
+            self.message = stream.result.explanation
 
 
 def whole(value: str, command: str) -> int:
@@ -263,15 +272,13 @@ def whole(value: str, command: str) -> int:
     return int(value)
 
 
-def above_zero(value: str) -> float:
+def not_below_zero(value: str) -> float:
     try:
         number = float(value)
     except ValueError:
         number = float("nan")
-    if not 0 < number < float("inf"):
-        raise CutawayError(
-            f"The temperature must be above 0, like :t 0.7, not {value!r}. For the likeliest always: :k 1"
-        )
+    if not 0 <= number < float("inf"):
+        raise CutawayError(f"The temperature must be 0 (always the likeliest) or above, like :t 0.7, not {value!r}.")
     return number
 
 
@@ -304,7 +311,7 @@ def draw(explorer: Explorer) -> None:
         screen.show("Type the beginning of a text, or choose one:", style="dim")
     screen.show()
     rows = [screen.Row(screen.visible(one.token), one.probability) for one in found]
-    others = min(now.top_k or len(explorer.lm.tokenizer), len(explorer.lm.tokenizer)) - len(found)
+    others = explorer.among - len(found)
     if others:
         rest = max(0.0, 1 - sum(one.probability for one in found))
         rows.append(screen.Row(f"{others:,} others", rest, "dim"))
@@ -331,7 +338,7 @@ def run_json(explorer: Explorer) -> None:
                 "top_k": now.top_k,
                 "message": explorer.message,
                 "predictions": [
-                    {"id": one.id, "text": explorer.lm.tokenizer.decode([one.id]), "probability": one.probability}
+                    {"id": one.id, "text": explorer.lm.text_of(one.id), "probability": one.probability}
                     for one in explorer.candidates()
                 ],
             }

@@ -39,7 +39,7 @@ def generate(
         option("--min-p", value="P", panel=CHOOSING, help="Among those at least P times as likely as the likeliest."),
     ] = None,
     greedy: Annotated[
-        bool, option("--greedy", panel=CHOOSING, help="Always the likeliest: the same as --top-k 1.")
+        bool, option("--greedy", panel=CHOOSING, help="Always the likeliest: the same as --temperature 0.")
     ] = False,
     repetition_penalty: Annotated[
         float | None,
@@ -88,6 +88,7 @@ def generate(
         ),
     ] = 1.0,
     model: options.Model = "builtin",
+    tokenizer: options.TokenizerName = None,
     device: options.Device = None,
     dtype: options.Dtype = None,
     engine: options.Engine = "auto",
@@ -119,7 +120,7 @@ def generate(
     if batch and prompt is not None:
         raise CutawayError("--batch reads prompts from --file or standard input: leave the prompt away.")
     prompts = [] if interactive else read_prompts(prompt, file, batch)
-    writer = Writer(options.load(model, device, dtype, engine, weights), settings, special, as_json)
+    writer = Writer(options.load(model, device, dtype, engine, weights, tokenizer), settings, special, as_json)
     if interactive:
         converse(writer)
     elif batch:
@@ -183,7 +184,7 @@ class Writer:
                 screen.put(piece)
         finally:
             screen.put("\n")
-        screen.aside(self.footer(stream.result.why, [stream.result], time.perf_counter() - begun))
+        screen.aside(self.footer(stream.result.explanation, [stream.result], time.perf_counter() - begun))
 
     def write_together(self, prompts: list[str], listed: bool = True) -> None:
         """Many texts at once, shown when they are all there."""
@@ -202,18 +203,18 @@ class Writer:
                 screen.show(heading(number, len(pairs), result), style="dim")
             screen.put(prompt, "dim")
             screen.put(result.text + "\n")
-        why = results[0].why if len(results) == 1 else f"{len(results)} texts"
-        screen.aside(self.footer(why, results, seconds))
+        explanation = results[0].explanation if len(results) == 1 else f"{len(results)} texts"
+        screen.aside(self.footer(explanation, results, seconds))
 
-    def footer(self, why: str, results: list[Result], seconds: float) -> str:
+    def footer(self, explanation: str, results: list[Result], seconds: float) -> str:
         """Why it ended, how much it is, how fast it was, and what would bring it back."""
         count = sum(len(result.ids) for result in results)
-        parts = [why.rstrip("."), f"{count:,} token{'' if count == 1 else 's'}"]
+        parts = [explanation.rstrip("."), f"{count:,} token{'' if count == 1 else 's'}"]
         if count:
             parts.append(f"{count / max(seconds, 1e-9):,.1f} tokens/s")
         if dropped := sum(result.dropped for result in results):
             parts.append(f"the {dropped:,} oldest dropped")
-        if results[0].seed is not None and self.settings["top_k"] != 1:
+        if results[0].seed is not None and self.settings["top_k"] != 1 and self.settings["temperature"]:
             parts.append(f"seed {results[0].seed}")
         return " · ".join(parts)
 
@@ -223,7 +224,7 @@ class Writer:
             "prompt": prompt,
             "text": result.text,
             "reason": result.reason,
-            "why": result.why,
+            "explanation": result.explanation,
             "prompt_ids": result.prompt_ids,
             "ids": result.ids,
             "logprobs": result.logprobs,
@@ -247,4 +248,4 @@ def converse(writer: Writer) -> None:
 
 def heading(number: int, of: int, result: Result) -> str:
     score = "" if result.score is None else f" · score {result.score:.4f}"
-    return f"── {number} of {of}{score} · {result.why}"
+    return f"── {number} of {of}{score} · {result.explanation}"

@@ -74,16 +74,9 @@ class Asked:
 
     def token(self, text: str) -> int:
         """A token named on the command line: its text (a space in front is tried, too), or id:N."""
-        if text.startswith("id:") and text[3:].isdigit():
-            return self.lm.ids([int(text[3:])])[0]
-        for spelled in (text.replace("·", " "), f" {text}") if text else ():
-            ids = self.lm.tokenizer.encode(spelled, special=True)
-            if len(ids) == 1:
-                return ids[0]
-        pieces = "│".join(screen.visible(self.lm.tokenizer.token_bytes(one)) for one in self.lm.tokenizer.encode(text))
-        raise CutawayError(
-            f"{text!r} is not one token of this vocabulary but {pieces or 'none'}. Name one of its tokens, or id:N."
-        )
+        from cutaway.inspect.run import token_id
+
+        return token_id(self.lm, text)
 
     def answer(self, view: str, run: Run | None, data: dict[str, Any], draw: Callable[[], None]) -> None:
         """The view as JSON, as a page, or drawn here."""
@@ -108,6 +101,7 @@ def view(function: Callable[..., None]) -> Callable[..., None]:
         file: options.File = None,
         special: options.Special = False,
         model: options.Model = "builtin",
+        tokenizer: options.TokenizerName = None,
         device: options.Device = None,
         dtype: options.Dtype = None,
         html: Html = None,
@@ -118,7 +112,7 @@ def view(function: Callable[..., None]) -> Callable[..., None]:
             raise CutawayError(f'There is no text to look into. Example: cutaway inspect {function.__name__} "A robot"')
         if html is not None and html.is_dir():
             raise CutawayError(f"{html} is a folder: --html takes the name of a file to write.")
-        lm = options.load(model, device, dtype)
+        lm = options.load(model, device, dtype, tokenizer=tokenizer)
         return Asked(lm, lm.tokenizer.encode(given, special=special), as_json, html)
 
     @functools.wraps(function)
@@ -162,6 +156,28 @@ def heads(asked: Asked, layer: Layers = None) -> None:
     run = asked.run()
     found = look(run, layer or None, picture=24)
     asked.answer("heads", run, found.to_dict(), lambda: drawings.heads(run, found))
+
+
+def roles(
+    tokens: Annotated[int, option("--tokens", value="N", help="How many random tokens, each said twice.")] = 32,
+    texts: Annotated[int, option("--texts", value="N", help="How many such texts.")] = 8,
+    seed: Seed = 0,
+    model: options.Model = "builtin",
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    html: Html = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Induction, previous-token and duplicate-token heads, measured on repeated random tokens.
+
+    Example: cutaway inspect roles --texts 16
+    """
+    from cutaway.inspect.roles import roles as look
+
+    lm = options.load(model, device, dtype)
+    found = look(lm, tokens, texts, seed)
+    data = {"model": lm.name, **found.to_dict()}
+    Asked(lm, [], as_json, html).answer("roles", None, data, lambda: drawings.roles(found))
 
 
 @view
@@ -357,8 +373,8 @@ def alone(context: typer.Context) -> None:
 def pair(name: str, text: str) -> tuple[int, int]:
     """`2.1` as layer 2 and head (or neuron) 1."""
     layer, dot, number = text.partition(".")
-    if not (dot and layer.isdecimal() and number.isdecimal()):
-        raise CutawayError(f"{name} takes a layer and a number, like 2.1, not {text!r}.")
+    if not (dot and layer.removeprefix("-").isdecimal() and number.removeprefix("-").isdecimal()):
+        raise CutawayError(f"{name} takes a layer and a number, like 2.1 or -1.0 (the last layer), not {text!r}.")
     return int(layer), int(number)
 
 
@@ -373,5 +389,5 @@ def write(path: Path, text: str) -> None:
 
 
 VIEWS = (
-    attention, heads, path, lens, saliency, neurons, groups, factors, change, cache, beams, parameters,
+    attention, heads, roles, path, lens, saliency, neurons, groups, factors, change, cache, beams, parameters,
 )  # fmt: skip

@@ -51,6 +51,14 @@ def argument(metavar: str, help: str, show_default: bool = True) -> Any:  # noqa
 Model = Annotated[
     str, option("--model", "-m", value="MODEL", help="builtin, a folder with a checkpoint, or a name on the hub.")
 ]
+TokenizerName = Annotated[
+    str | None,
+    option(
+        "--tokenizer",
+        value="NAME",
+        help="gpt2, or a folder: instead of the model's own. [dim]\\[default: the one beside the model][/]",
+    ),
+]
 AsJson = Annotated[bool, option("--json", help="Print JSON and nothing else.")]
 Device = Annotated[
     str | None, option("--device", value="DEVICE", help="cpu, cuda or mps. [dim]\\[default: the fastest][/]")
@@ -71,7 +79,7 @@ Temperature = Annotated[
     float | None,
     option(
         "--temperature", "-t", value="N", panel=CHOOSING,
-        help="Below 1 surer, above 1 wilder. [dim]\\[default: what the model recommends, or 1][/]",
+        help="Below 1 surer, above 1 wilder; 0 is greedy. [dim]\\[default: what the model recommends, or 1][/]",
     ),
 ]  # fmt: skip
 TopK = Annotated[
@@ -98,18 +106,24 @@ def said(
 
 
 def load(
-    model: str, device: str | None, dtype: str | None, engine: str = "auto", weights: str | None = None
+    model: str,
+    device: str | None,
+    dtype: str | None,
+    engine: str = "auto",
+    weights: str | None = None,
+    tokenizer: str | None = None,
 ) -> LanguageModel:
     """The model by name, with a sign of life while it wakes up."""
     locate(model)  # with a bar, if it must be fetched
     with screen.working(f"waking {model}"):
-        return cutaway.load(model, device=device, dtype=dtype, engine=engine, weights=weights)
+        return cutaway.load(model, device, dtype, weights, tokenizer, engine)
 
 
-def load_tokenizer(model: str) -> Tokenizer:
-    """Only a model's tokenizer. The vocabulary of OpenAI's four sizes ships with the package."""
+def load_tokenizer(model: str, tokenizer: str | None = None) -> Tokenizer:
+    """Only a model's tokenizer, or the one that is named. That of OpenAI's four sizes ships with the package."""
     from cutaway.tokenizer import Tokenizer
 
+    model = tokenizer or model
     if model in SIZES and not Path(model).is_dir():
         return Tokenizer.load("gpt2")
     return Tokenizer.load(locate(model))

@@ -31,6 +31,7 @@ def tokens(
         Path | None, option("--output", "-o", value="FOLDER", panel=LEARNING, help="Where it is written.")
     ] = None,
     model: options.Model = "builtin",
+    tokenizer: options.TokenizerName = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Show how a text is cut into tokens, or learn a vocabulary.
@@ -47,9 +48,9 @@ def tokens(
         learn(train or [], size, output, as_json)
         return
     data, _ = options.read_bytes(text, file)
-    tokenizer = options.load_tokenizer(model)
-    ids = tokenizer.encode(data, special=special)
-    pieces = [tokenizer.token_bytes(token) for token in ids]
+    cutter = options.load_tokenizer(model, tokenizer)
+    ids = cutter.encode(data, special=special)
+    pieces = [cutter.token_bytes(token) for token in ids]
     characters = len(data.decode(errors="replace"))
     if as_json:
         screen.show_json(

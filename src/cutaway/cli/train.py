@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cutaway.cli import screen
@@ -29,7 +31,7 @@ def train(
         option(
             "--task",
             value="TASK",
-            help="language, translation, summary, classification, entailment, similarity or choice. "
+            help="language, completion, chat, translation, summary, classification, entailment, similarity or choice. "
             "[dim]\\[default: language, or that of --from][/]",
         ),
     ] = None,
@@ -50,16 +52,21 @@ def train(
     ] = None,
     time: Annotated[
         str | None,
-        option("--time", value="TIME", panel=LEARNING, help="About how long it may take: 90s, 30m, 1h30m."),
+        option("--time", value="TIME", panel=LEARNING, help="How long all of it takes at most: 90s, 30m, 1h30m."),
     ] = None,
     steps: Annotated[
-        int | None, option("--steps", value="N", panel=LEARNING, help="How often the weights are changed.")
+        int | None,
+        option("--steps", value="N", panel=LEARNING, help="How often the weights are changed; with --resume, in all."),
     ] = None,
     batch: Annotated[
         int | None, option("--batch", value="N", panel=LEARNING, help="How many rows of text or records a step has.")
     ] = None,
     learning_rate: Annotated[
         float | None, option("--learning-rate", value="N", panel=LEARNING, help="The highest learning rate.")
+    ] = None,
+    patience: Annotated[
+        int | None,
+        option("--patience", value="N", panel=LEARNING, help="Stop when N measurements in a row were no better."),
     ] = None,
     checkpoint_every: Annotated[
         int | None, option("--checkpoint-every", value="N", panel=LEARNING, help="Save every N steps.")
@@ -83,6 +90,7 @@ def train(
 
     Example: cutaway train recipes/x.toml -o my-model --set train.steps=100
     """
+    clock = since_now()
     said: dict[str, dict[str, Any]] = {
         "model": {
             "from": from_, "layers": layers, "width": width, "heads": heads, "context": context,
@@ -91,7 +99,7 @@ def train(
         "task": {"name": task},
         "train": {
             "time": time, "steps": steps, "batch": batch, "learning_rate": learning_rate,
-            "checkpoint_every": checkpoint_every, "seed": seed,
+            "patience": patience, "checkpoint_every": checkpoint_every, "seed": seed,
         },
     }  # fmt: skip
     recipe = read_recipe(data or [], said, settings or [], resume)
@@ -102,12 +110,18 @@ def train(
         from cutaway.train.loop import train as learn
     try:
         with watch:
-            report = learn(recipe, output, resume, watch)
+            report = learn(recipe, output, resume, watch, clock=clock)
     except KeyboardInterrupt:
         if not as_json:
             screen.aside(training.interrupted(output))
         return 130
     return 130 if report.reason == "stopped" else 0
+
+
+def since_now() -> Callable[[], float]:
+    """A clock that begins now: loading torch is part of the time that was asked for."""
+    begun = monotonic()
+    return lambda: monotonic() - begun
 
 
 def read_recipe(data: list[Path], said: dict[str, dict[str, Any]], changes: list[str], resume: bool) -> Recipe | None:

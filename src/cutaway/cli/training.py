@@ -18,7 +18,10 @@ from rich.text import Text
 from cutaway.cli import progress, screen
 from cutaway.train.events import Evaluated, Event, Finished, Prepared, Progress, Report, Sampled, Step
 
-VERBS = {"language": "generate", "translation": "translate", "summary": "summarize"}
+VERBS = {
+    "language": "generate", "completion": "generate", "translation": "translate", "summary": "summarize",
+    "chat": "generate --special '<|user|>Hello.<|assistant|>'",
+}  # fmt: skip
 """What to do with a model of each task; the others have classes."""
 WORK = {"vocabulary": "learning a vocabulary", "tokens": "cutting the data into tokens"}
 
@@ -52,7 +55,7 @@ class Screen:
     """
 
     def __init__(self, output: Path):
-        self.output, self.task = output, ""
+        self.output, self.task, self.prompt = output, "", ""
         self.stack = ExitStack()
         self.bars: Callable[[str, int, int], None] | None = None
         self.live: Bars | None = None
@@ -73,10 +76,11 @@ class Screen:
             case Step():
                 self.last = event
                 if self.live is not None:
-                    self.live.update(self.live.task_ids[0], completed=event.step, said=told(event))
+                    self.live.update(self.live.task_ids[0], total=event.steps, completed=event.step, said=told(event))
             case Evaluated():
                 screen.err.print(measured(event, self.last), soft_wrap=True)
             case Sampled():
+                self.prompt = event.prompt if event.reference is None else ""
                 screen.aside(sample(event))
             case Finished():
                 self.end(event.report)
@@ -109,10 +113,16 @@ class Screen:
             screen.aside(go_on(self.output))
             return
         screen.show(Text(str(report.folder)))
+        if report.reason == "patience":
+            screen.aside(
+                f"Ended early, after step {report.step:,} of {report.steps:,}: the held-out loss was no longer falling."
+            )
         screen.aside(result(report))
-        beside = ("metrics.jsonl", "samples.jsonl", "loss.svg", "recipe.toml", "report.json")
+        beside = ("metrics.jsonl", "samples.jsonl", "loss.svg", "recipe.toml", "report.json", "adapter")
         screen.aside(f"Beside the model: {', '.join(name for name in beside if (report.folder / name).exists())}")
-        screen.aside(f"Try it: cutaway {VERBS.get(self.task, 'classify')} --model {shlex.quote(str(report.folder))}")
+        begin = f" {shlex.quote(self.prompt)}" if self.prompt else ""
+        model = shlex.quote(str(report.folder))
+        screen.aside(f"Try it: cutaway {VERBS.get(self.task, 'classify')} --model {model}{begin}")
 
 
 def plan(event: Prepared) -> Iterator[str]:
@@ -128,7 +138,11 @@ def plan(event: Prepared) -> Iterator[str]:
         yield f"Chosen: {chosen} ({why})"
     processes = "" if event.processes == 1 else f", {event.processes} processes"
     where = f"Goes on after step {event.step:,}" if event.step else "Begins"
-    yield f"{where}: {event.recipe.train.steps:,} steps on {event.device}{processes}"
+    how = event.recipe.train
+    long = f"for {how.time}, or {how.steps:,} steps" if how.time else f"{how.steps:,} steps"
+    yield f"{where}: {long} on {event.device}{processes}"
+    if how.time:
+        yield "How far it comes in this time depends on the machine; with --steps alone, nothing does."
 
 
 def number(value: object) -> str:
@@ -166,7 +180,7 @@ def sample(event: Sampled) -> str:
 
 
 def result(report: Report) -> str:
-    parts = [f"{report.steps:,} steps in {duration(report.time)}"]
+    parts = [f"{report.step:,} steps in {duration(report.time)}"]
     parts += [] if report.loss is None else [f"loss {report.loss:.3f}"]
     parts += held_out(report.held_loss, report.bits_per_byte, report.accuracy)
     parts += [] if report.kept_step == report.step else [f"the best weights, of step {report.kept_step:,}"]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cutaway.config import ACTIVATIONS, Config
 from cutaway.errors import CutawayError, nearest
+from cutaway.processor import cores
 
 KINDS = ("float32", "bfloat16", "int8", "int4")
 """How the matrices may be held: 32 or 16 bits a weight, or 8.25 or 4.5 with the scales of their groups (int4 holds the
@@ -84,7 +85,7 @@ def default_threads() -> int:
         if not asked.isdecimal() or not 1 <= int(asked) <= 256:
             raise CutawayError(f"CUTAWAY_THREADS must be a number from 1 to 256, not {asked!r}.")
         return int(asked)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores()
 
 
 def describe(library: ctypes.CDLL) -> None:

@@ -17,6 +17,7 @@ from cutaway.config import Config
 from cutaway.engine.library import default_threads, need, shape_of
 from cutaway.engine.pack import Packed
 from cutaway.errors import CutawayError
+from cutaway.processor import pretended
 
 Scores = npt.NDArray[np.float32]
 
@@ -62,7 +63,9 @@ class Engine:
         self.draft: Engine | None = None
         """A smaller model that guesses instead."""
         self.threads = threads or default_threads()
-        found = self.library.cutaway_kernels(kernels.encode())
+        found = self.library.cutaway_kernels((kernels or pretended()).encode())
+        if found is None and not kernels:
+            found = self.library.cutaway_kernels(b"")  # no pretending helps where the instructions are missing
         if found is None:
             raise CutawayError(f"This processor cannot run the kernels called {kernels!r}.")
         self.kernels = found.decode()
@@ -76,6 +79,10 @@ class Engine:
     def __del__(self) -> None:
         if getattr(self, "handle", None):
             self.library.cutaway_close(self.handle)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy opens the same weights anew: what the kernels hold cannot be copied."""
+        return Engine, (self.packed, self.threads, self.kernels), {"look_up": self.look_up, "draft": self.draft}
 
     @property
     def config(self) -> Config:

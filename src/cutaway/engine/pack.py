@@ -6,7 +6,7 @@ import ctypes
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,19 @@ class Packed:
     @property
     def nbytes(self) -> int:
         return self.memory.nbytes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return packed_from, (self.config, self.weights, self.memory.tobytes())
+
+    def __deepcopy__(self, memo: object) -> Packed:
+        return self  # nobody writes into it
+
+
+def packed_from(config: Config, weights: str, data: bytes) -> Packed:
+    """Packed weights from a pickle, in memory that begins where the kernels like it."""
+    memory = memory_of(len(data))
+    memory[:] = np.frombuffer(data, dtype=np.uint8)
+    return Packed(config, weights, memory)
 
 
 def places(config: Config, weights: str) -> Iterator[Place]:

@@ -13,7 +13,7 @@ from urllib.request import Request, urlopen
 import numpy as np
 import torch
 
-from cutaway import checkpoint
+from cutaway import checkpoint, processor
 from cutaway.config import Config
 from cutaway.engine.bench import TEXTS, Runner, random_model
 from cutaway.engine.library import default_threads
@@ -31,11 +31,16 @@ def installed(config: Config, folder: Path, quick: bool = False) -> Iterator[Run
             yield LlamaCpp(folder / f"{kind}.gguf", kind, config)
     if find_spec("transformers") and config.vocabulary == 50_257:
         checkpoint.write(model, Tokenizer.load("gpt2"), folder / "huggingface")
-        for dtype in ("float32", "bfloat16") if "AVX512" in torch.backends.cpu.get_cpu_capability() else ("float32",):
-            yield Transformers(folder, dtype)  # without AVX-512, torch is a hundred times slower in bfloat16
+        for dtype in transformers_types():
+            yield Transformers(folder, dtype)
         if find_spec("ctranslate2"):
             for kind in ("int8",) if quick else ("float32", "int8"):
                 yield CTranslate2(folder, kind, config)
+
+
+def transformers_types() -> tuple[str, ...]:
+    """Without AVX-512, torch is a hundred times slower in bfloat16: nobody would run it so."""
+    return ("float32",) if processor.kind() in ("plain", "avx2") else ("float32", "bfloat16")
 
 
 LLAMA_CPP = """

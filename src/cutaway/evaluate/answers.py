@@ -9,7 +9,7 @@ from cutaway.errors import CutawayError
 from cutaway.evaluate.likelihood import Progress
 from cutaway.evaluate.scores import Score, accuracy, bleu, rouge
 from cutaway.language_model import LanguageModel
-from cutaway.tasks import LeftOut, Record, Summary, Task, Translation
+from cutaway.tasks import Language, LeftOut, Record, Summary, Task, Translation
 from cutaway.tasks.answer import BATCH, Answer, TextClassifier, about, batches, classify, summarize, translate
 from cutaway.tasks.task import text
 
@@ -31,7 +31,12 @@ def score_answers(
         return score_classes(model, records, progress)
     if isinstance(task, Translation | Summary):
         return score_written(model, task, records, beams, progress)
-    raise CutawayError(f"A model trained for {task.name} answers no records: measure its perplexity.")
+    if isinstance(task, Language):
+        raise CutawayError("A model trained for language answers no records: measure its perplexity.")
+    raise CutawayError(
+        f"There is no score for the answers of a model trained for {task.name}. Its loss on held-out records stands in "
+        "report.json of its training."
+    )
 
 
 def score_written(

@@ -114,22 +114,31 @@ def generation(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {**how, "temperature": temperature, "top_k": top_k or None, "top_p": settings.get("top_p"), "seed": 0}
 
 
-def harness_model(lm: LanguageModel, progress: Progress | None = None) -> Any:
-    """The model as an `lm_eval.api.model.LM`, to be given to `lm_eval.simple_evaluate(model=...)`."""
+def adapter() -> Any:
+    """The class of our models in lm-eval: an `lm_eval.api.model.LM`, made of a `LanguageModel`."""
     base = library("lm_eval.api.model", "lm-eval").LM
 
     class Adapter(base):  # type: ignore[misc, valid-type]
+        def __init__(self, lm: LanguageModel, progress: Progress | None = None):
+            super().__init__()
+            self.lm, self.progress = lm, progress
+
         def loglikelihood(self, requests: list[Any]) -> list[tuple[float, bool]]:
-            return loglikelihoods(lm, [request.args for request in requests], progress)
+            return loglikelihoods(self.lm, [request.args for request in requests], self.progress)
 
         def loglikelihood_rolling(self, requests: list[Any]) -> list[float]:
-            return rolling_loglikelihoods(lm, [request.args[0] for request in requests], progress)
+            return rolling_loglikelihoods(self.lm, [request.args[0] for request in requests], self.progress)
 
         def generate_until(self, requests: list[Any]) -> list[str]:
-            return continuations(lm, [request.args for request in requests], progress)
+            return continuations(self.lm, [request.args for request in requests], self.progress)
 
         @property
         def tokenizer_name(self) -> str:
-            return lm.name
+            return self.lm.name
 
-    return Adapter()
+    return Adapter
+
+
+def harness_model(lm: LanguageModel, progress: Progress | None = None) -> Any:
+    """The model as an `lm_eval.api.model.LM`, to be given to `lm_eval.simple_evaluate(model=...)`."""
+    return adapter()(lm, progress)

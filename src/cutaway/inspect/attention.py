@@ -98,16 +98,18 @@ class Heads:
     """How spread the attention is, in bits: 0 is one token only."""
     distance: Array
     """How far back it looks, in tokens."""
-    previous: Array
-    """The weight on the token just before."""
-    first: Array
-    """The weight on the first token, where many heads rest; measured from the second token on."""
+    previous: Array | None
+    """The weight on the token just before; None if the text is one token."""
+    first: Array | None
+    """The weight on the first token, where many heads rest; measured from the second token on, None without one."""
     itself: Array
-    """The weight on the token itself; measured from the second token on."""
+    """The weight on the token itself; measured from the second token on, and in a text of one token on that."""
     induction: Array | None
     """The weight on what followed the last time this token stood in the text; None if no token occurs twice."""
+    induction_queries: int = 0
+    """How many tokens `induction` is the mean over: of one or two it says little (see `roles`)."""
     pictures: tuple[tuple[bytes, ...], ...] = ()
-    """Small pictures of the weights, a byte for a cell, row by row."""
+    """Small pictures of the weights, a byte for a cell, row by row; a row's strongest is 255."""
     size: int = 0
     """How many cells wide and high a picture is."""
 
@@ -117,11 +119,12 @@ class Heads:
         return {
             "layers": list(self.layers),
             **{name: rounded(getattr(self, name)) for name in measures},
+            "induction_queries": self.induction_queries,
             "picture": {"size": self.size, "pixels": pixels} if self.pictures else None,
         }
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def heads(run: Run, layers: Sequence[int] | None = None, picture: int = 0) -> Heads:
     """What kind of looking each head of these layers (of all) does; with small pictures of so many cells, if asked."""
     chosen = run.layers(layers)
@@ -134,24 +137,30 @@ def heads(run: Run, layers: Sequence[int] | None = None, picture: int = 0) -> He
         weights = run[f"blocks.{layer}.attention.weights"].float().cpu()  # [head, query, key]
         measures["entropy"].append(torch.special.entr(weights).sum(-1).mean(-1) / np.log(2))
         measures["distance"].append((weights * steps_back.clamp(min=0)).sum(-1).mean(-1))
-        measures["previous"].append(mean(weights.diagonal(-1, 1, 2)))
-        measures["first"].append(mean(weights[:, 1:, 0]))
-        measures["itself"].append(mean(weights.diagonal(0, 1, 2)[:, 1:]))
+        measures["previous"].append(weights.diagonal(-1, 1, 2).mean(-1))
+        measures["first"].append(weights[:, 1:, 0].mean(-1))
+        measures["itself"].append(weights.diagonal(0, 1, 2)[:, min(1, tokens - 1) :].mean(-1))
         if after_same:
             queries, keys = zip(*after_same, strict=True)
             induction.append(weights[:, list(queries), list(keys)].mean(-1))
         if picture:
             pictures.append(draw(weights, picture))
+    tables = {name: array(torch.stack(found)) for name, found in measures.items()}
     return Heads(
         tuple(chosen),
-        **{name: array(torch.stack(found)) for name, found in measures.items()},
+        entropy=tables["entropy"],
+        distance=tables["distance"],
+        previous=tables["previous"] if tokens > 1 else None,
+        first=tables["first"] if tokens > 1 else None,
+        itself=tables["itself"],
         induction=array(torch.stack(induction)) if induction else None,
+        induction_queries=len(after_same),
         pictures=tuple(pictures),
         size=min(picture, tokens) if picture else 0,
     )
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def looking(run: Run, position: int, key: int) -> tuple[int, int, float]:
     """The head that looks most from one token to another: its layer, its number, and the weight."""
     position, key = run.position(position), run.position(key)
@@ -160,11 +169,6 @@ def looking(run: Run, position: int, key: int) -> tuple[int, int, float]:
     )  # [layer, head]
     layer, head = divmod(int(weights.argmax()), weights.shape[1])
     return layer, head, float(weights[layer, head])
-
-
-def mean(weights: Tensor) -> Tensor:
-    """The mean over queries [head, query]; 0 where there are none (a text of one token)."""
-    return weights.sum(-1) / max(1, weights.shape[-1])
 
 
 def follow_same(ids: Sequence[int]) -> list[tuple[int, int]]:
@@ -178,7 +182,11 @@ def follow_same(ids: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def draw(weights: Tensor, size: int) -> tuple[bytes, ...]:
-    """Each head's weights [head, query, key] as a picture: the strongest of each cell, the head's strongest at 255."""
-    small = F.adaptive_max_pool2d(weights, min(size, weights.shape[-1])) if weights.shape[-1] > size else weights
-    levels = (small / small.amax(dim=(1, 2), keepdim=True) * 255).round().to(torch.uint8)
+    """Each head's weights [head, query, key] as a picture: the strongest of each cell, the strongest of a row at 255.
+
+    The first token can look at itself only: beside that 1 the rows of a long text would be blank.
+    """
+    rows = weights / weights.amax(dim=-1, keepdim=True)
+    small = F.adaptive_max_pool2d(rows, min(size, rows.shape[-1])) if rows.shape[-1] > size else rows
+    levels = (small * 255).round().to(torch.uint8)
     return tuple(level.numpy().tobytes() for level in levels)

@@ -30,12 +30,12 @@ class Between:
         }  # fmt: skip
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def between(run: Run, rows: Sequence[int], columns: Sequence[int], layer: int, head: int | None = None) -> Between:
     """How much these tokens take from those, in one head of a layer or on average over its heads."""
-    layer = run.layer(layer)
+    layer, head = run.layer(layer), None if head is None else run.head(head)
     weights = run[f"blocks.{layer}.attention.weights"].float()  # [head, query, key]
-    table = weights.mean(dim=0) if head is None else weights[run.head(head)]
+    table = weights.mean(dim=0) if head is None else weights[head]
     asked = table[[run.position(row) for row in rows]]
     found = asked[:, [run.position(column) for column in columns]]
     return Between(layer, head, array(found), array(asked.sum(-1) - found.sum(-1)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -12,8 +12,9 @@ from torch import Tensor
 
 from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.numbers import Array, Token, array, rounded
-from cutaway.inspect.run import Run, check, within
-from cutaway.trace import added, check_name, in_turn, put, where, zeroed
+from cutaway.inspect.run import Run, token_id
+from cutaway.inspect.source import source_run
+from cutaway.trace import added, check_name, in_turn, names, where, within, zeroed
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
@@ -23,12 +24,16 @@ Step = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Change:
-    """Something done to one intermediate: at one token, or at all of them (None)."""
+    """Something done to one intermediate: at one token, or at all of them (None).
+
+    A change of one's own is a frozen dataclass with a `kind`, and says which intermediate it changes and how. Its
+    fields `layer` and `position`, if it has them, are checked, and counted from 0, before it is asked.
+    """
 
     kind: ClassVar[str]
 
     def intermediate(self) -> str:
-        """The intermediate that is changed."""
+        """The name of the intermediate that is changed."""
         raise NotImplementedError
 
     def at(self) -> int | None:
@@ -36,7 +41,12 @@ class Change:
         return getattr(self, "position", None)
 
     def step(self, lm: LanguageModel, position: int | None, tokens: int) -> Step:
-        """The replacement, for a value of so many tokens, at this row of it."""
+        """The replacement: a function from the value [token, width], or [head, token, ...] inside attention, to the new
+        one of the same shape.
+
+        `position` is the row of it to change (None: every row). While a text is written, the value has the rows of the
+        tokens that are new. `tokens` is the length of the text the change is for.
+        """
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
@@ -56,7 +66,7 @@ class AblateHead(Change):
         return f"blocks.{self.layer}.attention.heads"
 
     def step(self, lm: LanguageModel, position: int | None, tokens: int) -> Step:
-        return zeroed(where(head=within("head", self.head, lm.config.heads), position=position))
+        return zeroed(where(head=self.head, position=position))
 
 
 @dataclass(frozen=True)
@@ -72,7 +82,8 @@ class AblateNeuron(Change):
         return f"blocks.{self.layer}.mlp.activation"
 
     def step(self, lm: LanguageModel, position: int | None, tokens: int) -> Step:
-        return zeroed(where(position=position, column=within("neuron", self.neuron, lm.config.mlp_width)))
+        neuron = within("neuron", self.neuron, lm.config.mlp_width)
+        return zeroed(where(position=position, column=neuron))
 
 
 @dataclass(frozen=True)
@@ -95,10 +106,9 @@ class Steer(Change):
 
     def vector(self, lm: LanguageModel) -> Tensor:
         """What is added. [width]"""
-        check(lm, lm.ids(self.toward))
-        name = self.intermediate()
-        vector = lm.trace(self.toward, name)[name][-1]
-        return (vector - lm.trace(self.away, name)[name][-1] if self.away else vector) * self.strength
+        name = f"blocks.{within('layer', self.layer, lm.config.layers)}.residual"
+        vector = source_run(lm, self.toward)[name][-1]
+        return (vector - source_run(lm, self.away)[name][-1] if self.away else vector) * self.strength
 
     def step(self, lm: LanguageModel, position: int | None, tokens: int) -> Step:
         return added(self.vector(lm), where(position=position))
@@ -123,20 +133,15 @@ class Toward(Change):
 
     def direction(self, lm: LanguageModel) -> Tensor:
         """What is added, at length 1. [width]"""
-        ids = lm.ids(self.token)
-        if len(ids) != 1:
-            raise CutawayError(
-                f"{self.token!r:.80} is {len(ids):,} tokens, and a direction belongs to one. Give a shorter word."
-            )
         matrix = lm.model.token_embedding if lm.model.output is None else lm.model.output
-        row = matrix.weight[ids[0]].detach().float()
+        row = matrix.weight[token_id(lm, self.token)].detach().float()
         return row / row.norm()
 
     def step(self, lm: LanguageModel, position: int | None, tokens: int) -> Step:
-        at, way = where(position=position), self.direction(lm) * self.strength
+        place, way = where(position=position), self.direction(lm) * self.strength
 
         def push(value: Tensor) -> Tensor:
-            pushed = value.clone()
+            pushed, at = value.clone(), place.of(value)
             pushed[at] += (way * value[at].float().norm(dim=-1, keepdim=True)).to(value)
             return pushed
 
@@ -161,24 +166,39 @@ class Patch(Change):
         return self.name
 
     def step(self, lm: LanguageModel, position: int | None, tokens: int) -> Step:
-        check_name(self.name, lm.config)
-        check(lm, lm.ids(self.text))
-        value = lm.trace(self.text, self.name)[self.name]
-        length = value.shape[-2]
+        if self.name not in names(lm.config):
+            check_name(self.name, lm.config)
+            raise CutawayError(f"{self.name!r} names several intermediates: a patch is of one. Make a patch for each.")
+        found = source_run(lm, self.text)
+        value, length = found[self.name], len(found)
         square = self.name.rpartition(".")[2] in ("scores", "masked", "weights")
-        if (self.position is None or square) and length != tokens:
+        if (position is None or square) and length != tokens:
             raise CutawayError(
                 f"The other text has {length:,} tokens, this one {tokens:,}: "
-                + ("attention can only be patched between texts of one length." if square else "name a position.")
+                + ("attention can only be patched between texts of one length." if square else "name a position."),
+                "patch_lengths",
+                other=length,
+                tokens=tokens,
             )
+        if (position is None) != (self.source is None):
+            raise CutawayError("A patch with a source needs a position: the token that the source's value goes to.")
+        heads = slice(None)
         if self.head is not None:
             if value.ndim != 3:
                 raise CutawayError(f"{self.name} is not divided into heads: leave the head out.")
-            value = value[_slice(within("head", self.head, lm.config.heads))]
-        if self.position is not None:
-            source = self.source if self.source is not None else self.position
-            value = value[..., _slice(within("token", source, length)), :]
-        return put(value, where(self.head, position))
+            heads = _slice(within("head", self.head, lm.config.heads))
+        to, taken = slice(length), slice(length)
+        if position is not None and self.source is not None:
+            to, taken = _slice(position), _slice(within("token", self.source, length))
+        place = (to, slice(length) if square else slice(None))  # of a text that goes on, the first tokens
+        new = value[heads][..., taken, :] if value.ndim == 3 else value[taken]
+
+        def patch(value: Tensor) -> Tensor:
+            patched = value.clone()
+            patched[(heads, *place) if value.ndim == 3 else place] = new.to(value)
+            return patched
+
+        return patch
 
 
 def _slice(index: int) -> slice:
@@ -215,18 +235,31 @@ def replacements(
     `tokens` is the length of the whole text, and `read` of the piece (all of it, if 0).
     """
     steps = defaultdict[str, list[Step]](list)
-    for change in changes:
-        if hasattr(change, "layer"):
-            within("layer", change.layer, lm.config.layers)
-        position = change.at()
+    for given in changes:
+        change = located(given, lm, tokens)
+        name, position = change.intermediate(), change.at()
+        check_name(name, lm.config)
         if position is not None:
-            position = within("token", position, tokens) - start
+            position -= start
             if not 0 <= position < (read or tokens):
-                continue
+                continue  # made when that token was read
         elif start and isinstance(change, Patch):
             continue
-        steps[change.intermediate()].append(change.step(lm, position, tokens))
+        steps[name].append(change.step(lm, position, tokens))
     return {name: in_turn(found) for name, found in steps.items()}
+
+
+def located(change: Change, lm: LanguageModel, tokens: int) -> Change:
+    """The change with its layer and its position checked, and counted from 0."""
+    counts = {"layer": ("layer", lm.config.layers), "position": ("token", tokens)}
+    found: dict[str, int | None] = {
+        name: within(what, getattr(change, name), count)
+        for name, (what, count) in counts.items()
+        if getattr(change, name, None) is not None
+    }
+    if isinstance(change, Patch) and change.source is None:
+        found["source"] = change.position  # as it was given: -1 is the last token of either text
+    return replace(change, **found) if found else change
 
 
 @dataclass(frozen=True)
@@ -286,7 +319,7 @@ class Changed:
         }
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def effect(before: Run, after: Run) -> tuple[Array, Array]:
     """How much the predictions after each token moved [token], and the residual stream [layer, token]."""
     if before.ids != after.ids:
@@ -299,7 +332,7 @@ def effect(before: Run, after: Run) -> tuple[Array, Array]:
     return array(torch.cat(kl)), array(torch.stack(stream))
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def changed(
     before: Run, after: Run, position: int = -1, k: int = 10, known: tuple[Array, Array] | None = None
 ) -> Changed:

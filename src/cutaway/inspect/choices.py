@@ -17,7 +17,7 @@ from cutaway.inspect.generation import Step, Watched
 from cutaway.inspect.numbers import Token, rounded, token
 from cutaway.inspect.run import Run, check, lend
 from cutaway.model import GPT
-from cutaway.sampling import Array, choose, keep_top_k, likeliest, probabilities, softmax
+from cutaway.sampling import Array, choose, keep_top_k, likeliest, probabilities, softmax, warm
 from cutaway.trace import Trace
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Choices:
         return {
             "seed": self.result.seed,
             "reason": self.result.reason,
-            "why": self.result.why,
+            "explanation": self.result.explanation,
             "text": self.result.text,
             "words": {str(number): word.to_dict() for number, word in self.words.items()},
             "steps": [step.to_dict() for step in self.steps],
@@ -114,7 +114,7 @@ def choices(lm: LanguageModel, prompt: Prompt, max_tokens: int = 20, k: int = 10
     return choices_and_cache(lm, prompt, max_tokens, k, **settings)[0]
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def choices_and_cache(
     lm: LanguageModel, prompt: Prompt, max_tokens: int = 20, k: int = 10, known: Run | None = None, **settings: Any
 ) -> tuple[Choices, CacheSteps]:
@@ -140,8 +140,10 @@ def choices_and_cache(
 
 
 def _choice(logits: Array, how: Settings, die: float, k: int, vocabulary: int) -> Choice:
-    own, warm, chance = softmax(logits), softmax(logits / np.float32(how.temperature)), probabilities(logits, how)
-    left = np.ones(logits.shape, dtype=bool) if how.top_k is None else np.isfinite(keep_top_k(logits, how.top_k))
+    own, logits = softmax(logits), logits[:vocabulary]  # what is no token is never chosen
+    warmed, chance = softmax(warm(logits, how.temperature)), probabilities(logits, how)
+    top_k = 1 if how.greedy else how.top_k
+    left = np.ones(logits.shape, dtype=bool) if top_k is None else np.isfinite(keep_top_k(logits, top_k))
     chosen = int(choose(logits[None], how, np.array([die]))[0])
     shown = likeliest(logits, min(k, vocabulary)).tolist()
     pieces = set(likeliest(chance, min(PIECES, vocabulary)).tolist()) | {chosen}
@@ -154,7 +156,7 @@ def _choice(logits: Array, how: Settings, die: float, k: int, vocabulary: int) -
         int((chance > 0).sum()),
         tuple(
             Candidate(
-                i, float(logits[i]), float(own[i]), float(warm[i]), float(chance[i]),
+                i, float(logits[i]), float(own[i]), float(warmed[i]), float(chance[i]),
                 "" if chance[i] > 0 else "top_p" if left[i] else "top_k",
             )
             for i in (shown if chosen in shown else [*shown, chosen])

@@ -105,15 +105,15 @@ class Factors:
     """The activations of some layers as a sum of a few factors, the strongest first."""
 
     layers: tuple[int, ...]
-    error: float
-    """What the factors do not explain: the length of the difference over the length of the activations."""
+    unexplained: float
+    """The share of the activations' sum of squares that the factors leave."""
     factors: tuple[Factor, ...]
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "count": len(self.factors),
             "layers": list(self.layers),
-            "error": rounded(self.error),
+            "unexplained": rounded(self.unexplained),
             "factors": [factor.to_dict() for factor in self.factors],
         }
 
@@ -135,12 +135,14 @@ def factors(run: Run, count: int = 8, layers: Sequence[int] | None = None, seed:
     tokens = model.components_  # [factor, token]
     highest = np.maximum(tokens.max(axis=1), 1e-30)
     weights, tokens = weights * highest, tokens / highest[:, None]
-    error = float(np.linalg.norm(values - weights @ tokens) / max(float(np.linalg.norm(values)), 1e-30))
+    unexplained = float(np.square(values - weights @ tokens).sum() / max(float(np.square(values).sum()), 1e-30))
     strength = weights.sum(axis=0) * tokens.sum(axis=1)
     share = strength / max(strength.sum(), 1e-30)
     order = np.argsort(-strength, kind="stable")
     return Factors(
-        tuple(chosen), error, tuple(_factor(weights[:, i], tokens[i], float(share[i]), run, chosen) for i in order)
+        tuple(chosen),
+        unexplained,
+        tuple(_factor(weights[:, i], tokens[i], float(share[i]), run, chosen) for i in order),
     )
 
 
@@ -161,5 +163,6 @@ def _sklearn(part: str) -> Any:
         return importlib.import_module(f"sklearn.{part}")
     except ImportError:
         raise CutawayError(
-            "Groups and factors need scikit-learn, which is not installed. Install it: pip install 'cutaway[inspect]'."
+            "Groups and factors need scikit-learn, which is not installed. Install it: pip install 'cutaway[inspect]'.",
+            "no_sklearn",
         ) from None

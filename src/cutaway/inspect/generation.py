@@ -11,10 +11,10 @@ from torch import Tensor
 
 from cutaway.cache import Cache
 from cutaway.errors import CutawayError
-from cutaway.generate import Result, generate
-from cutaway.inspect.change import Change, replacements
+from cutaway.generate import Result, Settings, generate
+from cutaway.inspect.change import KINDS, Change, replacements
 from cutaway.model import GPT
-from cutaway.trace import Trace
+from cutaway.trace import Fused, Trace
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel, Prompt
@@ -50,6 +50,34 @@ class Watched:
 
     def score(self, hidden: Tensor) -> Tensor:
         return self.model.score(hidden[:, None], self.trace)[:, 0]  # a trace's logits are [batch, token, vocabulary]
+
+
+class Changed:
+    """A model as `generate` sees one, that makes changes in whatever it reads. Its rows continue one prompt."""
+
+    def __init__(self, lm: LanguageModel, changes: Sequence[Change], tokens: int):
+        self.model, self.config, self.token_embedding = lm.model, lm.config, lm.model.token_embedding
+        self.prompt = Fused((), replacements(lm, changes, tokens))
+        self.after = Fused((), replacements(lm, changes, tokens, tokens, 1))
+
+    def read(self, ids: Tensor, cache: Cache) -> Tensor:
+        self.trace = self.after if cache.length else self.prompt
+        return self.model.read(ids, cache, self.trace)
+
+    def score(self, hidden: Tensor) -> Tensor:
+        return self.model.score(hidden[:, None], self.trace)[:, 0]  # a trace's logits are [batch, token, vocabulary]
+
+
+def under_changes(lm: LanguageModel, changes: Sequence[Change], ids: list[int], how: Settings) -> GPT:
+    """What writes after this prompt with these changes made to every token it reads and writes."""
+    for change in changes:
+        if not isinstance(change, Change):
+            raise CutawayError(
+                f"A change is one of {', '.join(kind.__name__ for kind in KINDS.values())}: {change!r:.80}"
+            )
+    if how.overflow != "stop":
+        raise CutawayError("Changes are made at positions: a window that slides would move them. Use overflow='stop'.")
+    return cast(GPT, Changed(lm, changes, max(1, len(ids))))
 
 
 @dataclass(frozen=True)
@@ -88,7 +116,13 @@ def generation(
     if settings.get("overflow", "stop") != "stop":
         raise CutawayError("A generation that is kept cannot slide: the tokens before would have other positions.")
     result, steps = watch(lm, prompt, max_tokens, patterns, changes, settings)
-    return Generation(result, tuple(step.trace.row(0) for step in steps))
+    return Generation(result, tuple(plain(step.trace.row(0)) for step in steps))
+
+
+def plain(trace: Trace) -> Trace:
+    """The trace with tensors of its own: those made while a text is written can take no part in a gradient."""
+    trace.kept = {name: value.clone() for name, value in trace.kept.items()}
+    return trace
 
 
 def watch(

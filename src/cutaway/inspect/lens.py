@@ -75,17 +75,18 @@ class Lens:
         }
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def lens(
     run: Run,
     positions: Sequence[int] | None = None,
     k: int = 5,
-    watch: Sequence[int] = (),
-    chosen: int | None = None,
+    watch: Sequence[int | str] = (),
+    chosen: int | str | None = None,
 ) -> Lens:
     """After every layer: the k likeliest next tokens, and where the chosen one and the watched ones stand.
 
     Chosen is the token that really comes next (after the last, the likeliest), unless one is named for all positions.
+    Tokens are named by their text, `" ball"`, or by their ids.
     """
     if k < 1:
         raise CutawayError(f"The number of predictions must be 1 or more, not {k}.")

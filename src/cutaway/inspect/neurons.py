@@ -11,7 +11,8 @@ from torch import Tensor
 
 from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import Array, Token, array, rounded
-from cutaway.inspect.run import Run, within
+from cutaway.inspect.run import Run
+from cutaway.trace import within
 
 WRITES = 5
 
@@ -63,7 +64,7 @@ class Neurons:
         }
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def neurons(run: Run, layers: Sequence[int] | None = None, top: int = 10, position: int | None = None) -> Neurons:
     """The neurons of these layers (of all) with the highest activation: at one token, or anywhere in the text."""
     if top < 1:
@@ -92,7 +93,7 @@ def neuron(run: Run, layer: int, index: int) -> Neuron:
     return describe(run, [(run.layer(layer), within("neuron", index, run.lm.config.mlp_width))])[0]
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def describe(run: Run, which: Sequence[tuple[int, int]]) -> list[Neuron]:
     """These neurons (layer, number), in this order."""
     model, found = run.lm.model, dict[tuple[int, int], Neuron]()
@@ -115,7 +116,7 @@ def describe(run: Run, which: Sequence[tuple[int, int]]) -> list[Neuron]:
     return [found[one] for one in which]
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def activations(run: Run, layers: Sequence[int]) -> Array:
     """All the neurons of these layers, layer after layer, over the text. [neuron, token]"""
     return array(torch.cat([run[f"blocks.{layer}.mlp.activation"].float().T for layer in layers]))

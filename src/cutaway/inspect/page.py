@@ -13,6 +13,7 @@ DATA = Path(__file__).parents[1] / "data" / "inspect"
 TITLES = {
     "attention": "What a head looks at",
     "heads": "All heads at a glance",
+    "roles": "What kind of head each is",
     "path": "The path of a token",
     "lens": "What each layer already knew",
     "saliency": "Which tokens caused it",

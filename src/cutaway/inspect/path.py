@@ -40,7 +40,7 @@ class Path:
         return {"position": self.position, "steps": [step.to_dict() for step in self.steps]}
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def path(run: Run, position: int = -1) -> Path:
     """The vector of one token after each step, with its length and how it turns."""
     position = run.position(position)
@@ -84,12 +84,15 @@ class Attribution:
         return {**{name: rounded(value) for name, value in vars(self).items() if name not in tokens}, **tokens}
 
 
-@torch.inference_mode()
-def attribution(run: Run, position: int = -1, token: int | None = None, against: int | None = None) -> Attribution:
+@torch.no_grad()
+def attribution(
+    run: Run, position: int = -1, token: int | str | None = None, against: int | str | None = None
+) -> Attribution:
     """What the embedding, each head and each MLP add to the logit of a token after this position.
 
-    The token is the one that comes next, unless another is named. The stream is a sum, and the final norm is linear
-    once its scale is held at what it was here; so each part's share is a dot product, and the shares add up.
+    The token is the one that comes next, unless another is named, by its text (`" ball"`) or its id. The stream is a
+    sum, and the final norm is linear once its scale is held at what it was here; so each part's share is a dot product,
+    and the shares add up.
     """
     model, position = run.lm.model, run.position(position)
     chosen = run.token(run.next(position) if token is None else token)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """A matrix as a checkpoint stores it (inputs x outputs), in at most so many cells each way; a vector is one row."""
+    """A matrix in at most so many cells each way; a vector is one row."""
 
     name: str
     shape: tuple[int, ...]
@@ -45,15 +45,20 @@ class Picture:
 
 
 def picture(lm: LanguageModel, name: str, size: int = 64) -> Picture:
-    """One matrix of a model, by its name here or in a checkpoint, in at most size x size cells."""
+    """One matrix of a model in at most size x size cells.
+
+    By its name here (`blocks.0.mlp.widen.weight`) it has the shape of torch's parameter, outputs x inputs; by its name
+    in a checkpoint (`h.0.mlp.c_fc.weight`) the shape it is stored in there, inputs x outputs.
+    """
     if size < 1:
         raise CutawayError(f"A picture has 1 cell or more each way, not {size}.")
     matrix = find(lm.config, name)
     weights = array(dict(lm.model.named_parameters())[matrix.name])
+    if name != matrix.name and matrix.block is not None:
+        weights = weights.T
+    shape = weights.shape
     if weights.ndim == 1:
         weights = weights[None]
-    elif matrix.block is not None:
-        weights = weights.T  # a Linear holds outputs x inputs
     rows, columns = cuts(weights.shape[0], size), cuts(weights.shape[1], size)
     bands = np.split(weights, rows[1:])  # a band of rows at a time: a large matrix is never copied as a whole
     sums, squares = (np.array(one) for one in zip(*(band_sums(band) for band in bands), strict=True))
@@ -65,7 +70,7 @@ def picture(lm: LanguageModel, name: str, size: int = 64) -> Picture:
     whole = float(sums.sum()) / weights.size
     return Picture(
         matrix.name,
-        matrix.shape,
+        shape,
         mean.astype(np.float32),
         low,
         high,

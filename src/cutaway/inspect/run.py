@@ -14,7 +14,7 @@ from cutaway.cache import Cache
 from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import Token, token
 from cutaway.model import Block
-from cutaway.trace import Fused, Trace, check_name, names
+from cutaway.trace import Fused, Trace, check_name, names, within
 
 if TYPE_CHECKING:
     from cutaway.inspect.change import Change
@@ -57,13 +57,13 @@ class Run:
 
     @property
     def text(self) -> str:
-        return self.lm.tokenizer.decode(self.ids)
+        return self.lm.shown(self.ids)
 
     @property
     def nbytes(self) -> int:
         return self.trace.nbytes + sum(block.nbytes for block in self._latest.values())
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def __getitem__(self, name: str) -> Tensor:
         if name in self.trace:
             return self.trace[name]
@@ -90,9 +90,10 @@ class Run:
             block.mlp(watch("norm", block.mlp_norm(self.trace[f"blocks.{number}.residual.middle"][None])), watch)
         return trace.row(0)
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def activation(self, layer: int, position: int) -> Tensor:
         """The activations of an MLP at one token; of a long text, without running the others again. [neuron]"""
+        layer, position = self.layer(layer), self.position(position)
         name, inside = f"blocks.{layer}.mlp.activation", f"blocks.{layer}.mlp."
         if name in self.trace or any(changed.startswith(inside) for changed in self.trace.replace):
             return self[name][position]
@@ -103,23 +104,25 @@ class Run:
 
     def block(self, layer: int) -> Block:
         """The block itself, with its weights."""
-        return cast(Block, self.lm.model.blocks[layer])
+        return cast(Block, self.lm.model.blocks[self.layer(layer)])
 
     def before(self, layer: int) -> Tensor:
         """The residual stream that enters a block. [token, width]"""
+        layer = self.layer(layer)
         return self.trace[f"blocks.{layer - 1}.residual" if layer else "residual.0"]
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def logits(self, positions: Sequence[int] | None = None) -> Tensor:
         """The scores after these tokens (all, if none are named). [position, vocabulary]"""
+        positions = None if positions is None else [self.position(position) for position in positions]
         if "logits" in self.trace:
             found = self.trace["logits"]
-            return found.float() if positions is None else found[list(positions)].float()
+            return found.float() if positions is None else found[positions].float()
         hidden = self.trace["final_norm"]
         if "logits" in self.trace.replace:
             logits = self.lm.model.score(hidden[None], Trace((), self.trace.replace))[0].float()
-            return logits if positions is None else logits[list(positions)]
-        return self.lm.model.score(hidden if positions is None else hidden[list(positions)]).float()
+            return logits if positions is None else logits[positions]
+        return self.lm.model.score(hidden if positions is None else hidden[positions]).float()
 
     def layer(self, layer: int) -> int:
         """A layer's number, checked; negative ones count from the last."""
@@ -136,10 +139,9 @@ class Run:
         """These layers, checked; all, if none are named."""
         return list(range(self.lm.config.layers)) if layers is None else [self.layer(layer) for layer in layers]
 
-    def token(self, id: int) -> Token:  # noqa: A002
-        """Any entry of the vocabulary."""
-        self.lm.ids([id])
-        return token(self.lm.tokenizer, id)
+    def token(self, given: int | str) -> Token:
+        """Any entry of the vocabulary: by its number, or by its text."""
+        return token(self.lm.tokenizer, token_id(self.lm, given))
 
     def next(self, position: int) -> int:
         """The id of the token after this one: the one that stands there, or after the last one the likeliest."""
@@ -161,14 +163,29 @@ class Run:
         }
 
 
-def within(what: str, number: int, count: int) -> int:
-    """A number of one of so many things, checked; negative ones count from the end."""
-    if not -count <= number < count:
-        raise CutawayError(f"There is no {what} {number}: there are {count:,}, numbered from 0 to {count - 1:,}.")
-    return number % count
+def token_id(lm: LanguageModel, given: int | str) -> int:
+    """An entry of the vocabulary by its number, as `id:N`, or by its text: `" ball"`, or `"ball"` where only the word
+    with its space is one token.
+    """
+    if not isinstance(given, str):
+        return lm.ids([given])[0]
+    if given.startswith("id:") and given[3:].isdecimal():
+        return lm.ids([int(given[3:])])[0]
+    for spelled in (given, given.replace("·", " "), f" {given}") if given else ():
+        ids = lm.tokenizer.encode(spelled, special=True)
+        if len(ids) == 1:
+            return ids[0]
+    pieces = [token(lm.tokenizer, one) for one in lm.tokenizer.encode(given)]
+    shown = "│".join((one.text or one.bytes.hex(" ")).replace(" ", "·") for one in pieces)
+    raise CutawayError(
+        f"{given!r:.80} is not one token of this vocabulary but {shown or 'none':.80}. "
+        "Name one of its tokens, or id:N.",
+        "not_one_token",
+        text=given[:80],
+        pieces=shown[:80],
+    )
 
 
-@torch.inference_mode()
 def run(
     lm: LanguageModel,
     text: Prompt,
@@ -180,13 +197,22 @@ def run(
 
     What a longer text has in common with the beginning of another (`after`) is taken over from there, not read again.
     """
-    from cutaway.inspect.change import replacements
-
     prompt = lm.ids(text)
     ids = [*prompt, *lm.ids(continuation)]
+    return carry(lm, ids, len(prompt), changes, len(ids), after)
+
+
+@torch.inference_mode(False)  # plain tensors, whoever asks
+@torch.no_grad()
+def carry(
+    lm: LanguageModel, ids: list[int], prompt: int, changes: Sequence[Change], counted: int, after: Run | None = None
+) -> Run:
+    """The same for tokens; the positions of the changes count among the first `counted` of them."""
+    from cutaway.inspect.change import replacements
+
     check(lm, ids)
     keep = keep_for(lm, len(ids))
-    trace = (Trace if keep == "*" else Fused)(keep, replacements(lm, changes, len(ids)))
+    trace = (Trace if keep == "*" else Fused)(keep, replacements(lm, changes, counted, read=len(ids)))
     known = 0 if after is None or changes or keep == "*" else common(after, lm, ids)
     if after is not None and known >= WORTHWHILE:
         dtype = lm.model.token_embedding.weight.dtype
@@ -195,11 +221,11 @@ def run(
         lm.model.read(torch.tensor([ids[known:]], device=lm.device), cache, trace)
         trace = trace.row(0)
         trace.kept = {name: torch.cat((after[name][..., :known, :], new), -2) for name, new in trace.kept.items()}
-        return Run(lm, tuple(ids), len(prompt), (), trace)
+        return Run(lm, tuple(ids), prompt, (), trace)
     hidden = lm.model.read(torch.tensor([ids], device=lm.device), trace=trace)
     if keep == "*":
         lm.model.score(hidden, trace)
-    return Run(lm, tuple(ids), len(prompt), tuple(changes), trace.row(0))
+    return Run(lm, tuple(ids), prompt, tuple(changes), trace.row(0))
 
 
 def common(run: Run, lm: LanguageModel, ids: Sequence[int]) -> int:
@@ -218,17 +244,20 @@ def lend(run: Run, tokens: int, cache: Cache) -> None:
     cache.advance(tokens)
 
 
-@torch.inference_mode()
 def written(
     lm: LanguageModel, prompt: Prompt, max_tokens: int = 20, changes: Sequence[Change] = (), **settings: Any
 ) -> Run:
-    """Let the model continue the prompt (greedily, unless settings say otherwise), and carry both through it."""
+    """Let the model continue the prompt (greedily, unless settings say otherwise), and carry both through it.
+
+    The changes are the same while it writes and in the run: their positions count in the prompt.
+    """
     from cutaway.inspect.generation import generation
 
-    check(lm, lm.ids(prompt))
+    ids = lm.ids(prompt)
+    check(lm, ids)
     settings = {"top_k": 1, **settings}
-    result = generation(lm, prompt, max_tokens=max_tokens, keep=(), changes=changes, **settings).result
-    return run(lm, lm.ids(prompt), result.ids, changes)
+    result = generation(lm, ids, max_tokens=max_tokens, keep=(), changes=changes, **settings).result
+    return carry(lm, [*ids, *result.ids], len(ids), changes, len(ids))
 
 
 def check(lm: LanguageModel, ids: Sequence[int]) -> None:

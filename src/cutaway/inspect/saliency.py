@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import Array, Token, array, rounded
@@ -38,12 +39,14 @@ class Target:
 
 @dataclass(frozen=True)
 class Saliency:
-    """For each target, the share of each token before it."""
+    """For each target, the share of each token before it, and whether it spoke for the target or against it."""
 
     method: str
     targets: tuple[Target, ...]
     share: Array
-    """[target, token]; a row sums to 1, and is 0 from the target on."""
+    """The published measure, without a sign. [target, token]; a row sums to 1, and is 0 from the target on."""
+    signed: Array
+    """Gradient x input added up: in logits, and negative where a token speaks against the target. [target, token]"""
     norm: Array
     """The sum of a row before it was made one. [target]"""
     gap: Array | None
@@ -54,17 +57,18 @@ class Saliency:
             "method": self.method,
             "targets": [target.to_dict() for target in self.targets],
             "share": rounded(self.share),
+            "signed": rounded(self.signed),
             "norm": rounded(self.norm),
             "gap": rounded(self.gap),
         }
 
 
 def saliency(run: Run, targets: Sequence[int] | None = None, method: str = "gradient", steps: int = 16) -> Saliency:
-    """How much each token before a target did for its logit: L2 norm of gradient x input, normalised.
+    """How much each token before a target did for its logit: L2 norm of gradient x input, normalised; and its sum.
 
-    Targets are positions of tokens in the text, or its length, for the likeliest next one. Unless they are named, they
-    are the tokens of the continuation, or without one the next token. `steps` is for integrated gradients only: the
-    points on the way from embeddings of zero to the real ones.
+    Targets are positions of tokens in the text (-1 is the last), or its length, for the likeliest next one. Unless they
+    are named, they are the tokens of the continuation, or without one the next token. `steps` is for integrated
+    gradients only: the points on the way from embeddings of zero to the real ones.
     """
     if method not in METHODS:
         raise CutawayError(f"There is no method {method!r}. Known: {', '.join(METHODS)}.")
@@ -72,6 +76,7 @@ def saliency(run: Run, targets: Sequence[int] | None = None, method: str = "grad
         raise CutawayError(f"The number of steps must be 1 or more, not {steps}.")
     if targets is None:
         targets = range(run.prompt, len(run)) if run.prompt < len(run) else [len(run)]
+    targets = [position + len(run) if position < 0 else position for position in targets]
     for position in targets:
         if not 1 <= position <= len(run):
             raise CutawayError(
@@ -86,7 +91,8 @@ def saliency(run: Run, targets: Sequence[int] | None = None, method: str = "grad
         parts, gap = torch.stack([row for row, _ in rows]), array(torch.stack([gap for _, gap in rows]))
     norms = parts.float().norm(dim=-1)  # [target, token]
     total = norms.sum(-1)
-    return Saliency(method, tuple(found), array(norms / total.clamp(min=1e-30)[:, None]), array(total), gap)
+    share, signed = array(norms / total.clamp(min=1e-30)[:, None]), array(parts.float().sum(-1))
+    return Saliency(method, tuple(found), share, signed, array(total), gap)
 
 
 def _chosen(run: Run, position: int) -> tuple[Token, float]:
@@ -106,7 +112,7 @@ def logit_of(run: Run, target: Target, length: int | None = None) -> Callable[[T
 
 
 def _read(run: Run, ids: Tensor, embeddings: Tensor) -> Tensor:
-    trace = Fused((), {**run.trace.replace, "token_embedding": lambda _: embeddings})
+    trace = Fused((), {**run.trace.replace, "token_embedding": embeddings})
     return run.lm.model.read(ids, trace=trace)
 
 
@@ -121,6 +127,8 @@ def _embeddings(run: Run, length: int | None = None) -> Tensor:
 
 def gradient_x_input(run: Run, targets: Sequence[Target]) -> Tensor:
     """The gradient of each target's logit at the token embeddings, times these. [target, token, width]"""
+    if not run.trace.replace:
+        return down_the_stack(run, targets)
     with torch.inference_mode(False), torch.enable_grad():
         ids = torch.tensor([run.ids], device=run.lm.device)
         embeddings = _embeddings(run)[None].requires_grad_()
@@ -129,6 +137,26 @@ def gradient_x_input(run: Run, targets: Sequence[Target]) -> Tensor:
         logits = (hidden[at] * _rows(run)[[target.token.id for target in targets]]).sum(-1)  # [target]
         gradients = [torch.autograd.grad(logit, embeddings, retain_graph=True)[0][0] for logit in logits]
         return (torch.stack(gradients) * embeddings).detach()
+
+
+def down_the_stack(run: Run, targets: Sequence[Target]) -> Tensor:
+    """The same, block by block from the last: each is run again on what the run has kept of the stream before it.
+
+    So only one block's graph is in memory at a time, and nothing is read that comes after the last target.
+    """
+    read = max(target.position for target in targets)
+    with torch.inference_mode(False), torch.enable_grad():
+        last = run[f"blocks.{run.lm.config.layers - 1}.residual"][:read].clone().requires_grad_()
+        hidden = run.lm.model.final_norm(last)
+        at = [target.position - 1 for target in targets]
+        logits = (hidden[at] * _rows(run)[[target.token.id for target in targets]]).sum(-1)  # [target]
+        gradients = [torch.autograd.grad(logit, last, retain_graph=True)[0] for logit in logits]
+        for layer in reversed(range(run.lm.config.layers)):
+            before = run.before(layer)[:read].clone().requires_grad_()
+            after = run.block(layer)(before[None])[0]
+            gradients = [torch.autograd.grad(after, before, one, retain_graph=True)[0] for one in gradients]
+        parts = torch.stack(gradients) * _embeddings(run, read)
+        return functional.pad(parts, (0, 0, 0, len(run) - read)).detach()
 
 
 def integrated(run: Run, target: Target, steps: int) -> tuple[Tensor, Tensor]:

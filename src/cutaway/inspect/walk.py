@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from cutaway.errors import CutawayError, nearest
-from cutaway.inspect.arithmetic import PROBABILITIES
+from cutaway.inspect.arithmetic import PROBABILITIES, STANDARDIZED, standardized
 from cutaway.inspect.numbers import Array, Token, array, rounded
+from cutaway.inspect.parameters import find
 from cutaway.inspect.picture import picture
 from cutaway.inspect.run import Run
 
@@ -172,7 +173,10 @@ def norm(source: str, module: str, out: str) -> Callable[[Here], Picture]:
             for role, kind in (("gain", "weight"), ("bias", "bias"))
         )
         before = at.vector("in", source) if source else at.before("in")
-        return [before, gain, bias, at.vector("out", out)], [], ()
+        name = at.full(out)
+        plain = array(standardized(at.run, name, at.position)[None])
+        standard = Part("standard", f"{name}{STANDARDIZED}", "position", (at.position,), plain)
+        return [before, standard, gain, bias, at.vector("out", out)], [], ()
 
     return make
 
@@ -256,7 +260,7 @@ def likeliest(at: Here) -> tuple[Tensor, list[int]]:
 
 def matrix(at: Here, name: str) -> tuple[Part, tuple[int, ...]]:
     """A matrix of this block as a small picture, inputs x outputs."""
-    drawn = picture(at.run.lm, f"{at.full(name)}.weight", MATRIX)
+    drawn = picture(at.run.lm, find(at.run.lm.config, f"{at.full(name)}.weight").stored, MATRIX)
     strongest = np.where(-drawn.low > drawn.high, drawn.low, drawn.high)  # a mean of many weights would be all grey
     return Part("weights", drawn.name, "weight", tuple(range(len(strongest))), strongest), tuple(drawn.shape)
 
@@ -295,7 +299,7 @@ PICTURES: dict[str, Callable[[Here], Picture]] = {
 """Every step, in the order of the walk; those between entry and final_norm are taken in every block."""
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def walk(run: Run, step: str, layer: int = 0, head: int = 0, position: int = -1, limit: int = 32) -> Step:
     """What the picture of a step shows. Lists of tokens have at most `limit` rows."""
     if step not in PICTURES:

@@ -4,6 +4,8 @@
     POST /api/models          {name}      wake one;  GET /api/models/waking?name=  how far it is
     POST /api/tokens          {model, text, ids}    how a text is cut, and what ids stand for
     POST /api/traces          {model, text, more}   carry a text through; gives an id, the tokens and the shapes
+    GET  /api/progress                    how far the answer is that is being computed
+    POST /api/facts           {model, text, facts}  what the sentences of the guided tour claim, as numbers
     GET  /api/traces/ID/VIEW?...          a piece of it: what `cutaway.inspect` says, as JSON (or as numbers)
 
 Every mistake is `{"error": {"code", "what", "remedy", "values"}}`.
@@ -12,7 +14,7 @@ Every mistake is `{"error": {"code", "what", "remedy", "values"}}`.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,18 +24,27 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, Field
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cutaway import __version__
 from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import token
-from cutaway.serve.explorer import Explorer, Forgotten, TooLong
+from cutaway.serve.explorer import Explorer, Forgotten
 from cutaway.serve.models import NotAwake, Waking
 from cutaway.serve.views import routers
 from cutaway.serve.worker import Outdated
 
 STATIC = Path(__file__).parent / "static"
 LOCAL = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", re.IGNORECASE)
+HEADERS = {
+    "Cache-Control": "no-cache",  # file names are fixed: ask each time whether they changed
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; "
+    "frame-ancestors 'none'",
+}
 LONGEST = 2_000_000
 """Characters a text may have before it is even cut into tokens."""
 
@@ -55,7 +66,7 @@ class Words(BaseModel):
     """A text to cut into tokens, or ids to show as tokens."""
 
     model: str = "builtin"
-    text: str = Field("", max_length=10_000)
+    text: str = Field("", max_length=LONGEST)
     ids: list[int] = Field(default_factory=list, max_length=4_096)
 
 
@@ -69,7 +80,7 @@ def create_app(explorer: Explorer, hosts: re.Pattern[str] = LOCAL) -> FastAPI:
 
     app = FastAPI(title="Cutaway", version=__version__, lifespan=living, docs_url=None, redoc_url=None)
     app.state.explorer = explorer
-    app.middleware("http")(own_pages_only(hosts))
+    app.add_middleware(OwnPagesOnly, hosts=hosts)
     for kind in (CutawayError, RequestValidationError, HTTPException, Outdated, Exception):
         app.add_exception_handler(kind, refuse)
     app.include_router(shell(explorer), prefix="/api")
@@ -87,6 +98,11 @@ def shell(explorer: Explorer) -> APIRouter:
     @api.get("/health")
     def health() -> dict[str, str]:
         return {"version": __version__}
+
+    @api.get("/progress")
+    def working() -> dict[str, Any]:
+        """How far the question is that the models are busy with."""
+        return explorer.worker.progress()
 
     @api.get("/models")
     def models() -> list[dict[str, Any]]:
@@ -123,27 +139,34 @@ def waking(now: Waking) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def own_pages_only(hosts: re.Pattern[str]) -> Callable[[Request, Any], Awaitable[Response]]:
-    """Refuse what a page from elsewhere sends through the user's browser, by address or by trickery with names."""
+class OwnPagesOnly:
+    """Refuse what a page from elsewhere sends through the user's browser, by address or by trickery with names.
 
-    async def guard(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
-        origin = request.headers.get("origin")
-        if not hosts.fullmatch(request.headers.get("host", "")) or (
-            origin and not hosts.fullmatch(origin.partition("://")[2])
+    Plain ASGI: behind Starlette's own kind of middleware an endpoint never learns that its asker has hung up.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: re.Pattern[str]):
+        self.app, self.hosts = app, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        asked = Headers(scope=scope)
+        origin = asked.get("origin")
+        if not self.hosts.fullmatch(asked.get("host", "")) or (
+            origin and not self.hosts.fullmatch(origin.partition("://")[2])
         ):
-            return JSONResponse(
-                {"error": message("elsewhere", "This explorer answers only the page it served itself.")}, 403
-            )
-        response = await answer(request)
-        response.headers["Cache-Control"] = "no-cache"  # file names are fixed: ask each time whether they changed
-        response.headers["X-Content-Type-Options"] = "nosniff"
-        response.headers["Referrer-Policy"] = "no-referrer"
-        response.headers["Content-Security-Policy"] = (
-            "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
-        )
-        return response
+            said = message("elsewhere", "This explorer answers only the page it served itself.")
+            await JSONResponse({"error": said}, 403)(scope, receive, send)
+            return
 
-    return guard
+        async def answer(part: Message) -> None:
+            if part["type"] == "http.response.start":
+                MutableHeaders(scope=part).update(HEADERS)
+            await send(part)
+
+        await self.app(scope, receive, answer)
 
 
 def refuse(request: Request, error: Exception) -> Response:
@@ -153,15 +176,13 @@ def refuse(request: Request, error: Exception) -> Response:
 
 def explain(error: Exception) -> tuple[int, dict[str, Any]]:
     """A mistake as the page shows it: what was wrong, and what to do."""
-    if isinstance(error, TooLong):
-        return 422, message("too_long", str(error), error.values)
     for kind, status, code in (
         (NotAwake, 409, "asleep"),
         (Forgotten, 404, "forgotten"),
         (CutawayError, 422, "mistake"),
     ):
         if isinstance(error, kind):
-            return status, message(code, str(error))
+            return status, message(error.code or code, str(error), error.values)
     if isinstance(error, RequestValidationError):
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"][1:])
@@ -172,7 +193,8 @@ def explain(error: Exception) -> tuple[int, dict[str, Any]]:
         return 499, message("outdated", "A newer question took the place of this one.")
     if isinstance(error, MemoryError):
         return 507, message("memory", "There is not enough memory for this. Choose a smaller model or a shorter text.")
-    return 500, message("bug", f"This is a bug in Cutaway: {type(error).__name__}: {error}. Please report it.")
+    said = f"{type(error).__name__}: {error}"
+    return 500, message("bug", f"This is a bug in Cutaway: {said}. Please report it.", {"what": said})
 
 
 def message(code: str, said: str, values: dict[str, Any] | None = None) -> dict[str, Any]:

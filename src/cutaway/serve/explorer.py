@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cutaway.errors import CutawayError
@@ -33,17 +33,26 @@ class TooLong(CutawayError):
     def __init__(self, tokens: int, context: int):
         super().__init__(
             f"The text is {tokens:,} tokens long and this model looks at {context:,}. "
-            f"Shorten it by {tokens - context:,}, or choose a model with a longer context."
+            f"Shorten it by {tokens - context:,}, or choose a model with a longer context.",
+            "too_long",
+            tokens=tokens,
+            context=context,
         )
-        self.values = {"tokens": tokens, "context": context}
 
 
 class Explorer:
-    """Models, runs and the one thread they live in. Knows nothing of HTTP."""
+    """Models, runs and the one thread they live in, and another for the weights. Knows nothing of HTTP."""
 
-    def __init__(self, folders: Sequence[str] = (), device: str | None = None, dtype: str | None = None):
+    def __init__(
+        self,
+        folders: Sequence[str] = (),
+        device: str | None = None,
+        dtype: str | None = None,
+        tokenizers: Mapping[str, str] | None = None,
+    ):
         self.worker = Worker()
-        self.models = Models(folders, device, dtype, prepare=lambda lm: self.worker.watch(lm.model))
+        self.drawing = Worker()  # weights are looked at without running a model: they do not wait for one
+        self.models = Models(folders, device, dtype, lambda lm: self.worker.watch(lm.model), tokenizers)
         self.runs: OrderedDict[str, Run] = OrderedDict()
         self.lock = threading.Lock()
 
@@ -69,6 +78,7 @@ class Explorer:
 
             with self.lock:
                 before = max(self.runs.values(), key=lambda one: common(one, lm, ids), default=None)
+            self.worker.expect(1, lm.model)
             found = run(lm, ids, changes=read_changes(changes), after=before)
         self.remember(key, found)
         return key, found
@@ -92,6 +102,7 @@ class Explorer:
 
     def close(self) -> None:
         self.worker.close()
+        self.drawing.close()
 
 
 def read_changes(changes: Sequence[dict[str, Any]]) -> list[Any]:

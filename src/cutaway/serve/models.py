@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,10 @@ class Models:
         device: str | None = None,
         dtype: str | None = None,
         prepare: Callable[[LanguageModel], None] = lambda lm: None,
+        tokenizers: Mapping[str, str] | None = None,
     ):
+        """`tokenizers` names one for each model that is not to be shown with its own."""
+        self.tokenizers = dict(tokenizers or {})
         self.folders, self.device, self.dtype, self.prepare = list(folders), device, dtype, prepare
         self.awake: OrderedDict[str, LanguageModel] = OrderedDict()
         self.waking: dict[str, Waking] = {}
@@ -66,7 +69,7 @@ class Models:
     def get(self, name: str) -> LanguageModel:
         with self.lock:
             if name not in self.awake:
-                raise NotAwake(f"The model {name} is not awake. Choose it in the model menu.")
+                raise NotAwake(f"The model {name} is not loaded. Choose it in the model menu.", "asleep", name=name)
             self.awake.move_to_end(name)
             return self.awake[name]
 
@@ -97,7 +100,7 @@ class Models:
             now.phase = "reading"
             from cutaway.language_model import load
 
-            self.add(load(now.name, self.device, self.dtype))
+            self.add(load(now.name, self.device, self.dtype, tokenizer=self.tokenizers.get(now.name)))
             now.phase = "awake"
         except Exception as error:  # said in the page, whatever it was
             now.error, now.phase = error, "failed"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -28,11 +29,13 @@ class Worker:
     def __init__(self) -> None:
         self.pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cutaway-model")
         self.gone: threading.Event | None = None
+        self.begun, self.done, self.steps = 0.0, 0, 0
 
     async def run(self, request: Request, work: Callable[[], T]) -> T:
         """Do the work for this request, or raise Outdated as soon as its page has gone on."""
         gone = threading.Event()
         future = asyncio.wrap_future(self.pool.submit(self._do, work, gone))
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be left to hear of it
         try:
             while not (await asyncio.wait({future}, timeout=LOOK))[0]:
                 if await request.is_disconnected():
@@ -42,15 +45,29 @@ class Worker:
             gone.set()
 
     def _do(self, work: Callable[[], T], gone: threading.Event) -> T:
+        self.begun, self.done, self.steps = time.monotonic(), 0, 0
         self.gone = gone
         try:
-            self.check()
+            if gone.is_set():
+                raise Outdated
             return work()
         finally:
             self.gone = None
 
+    def expect(self, passes: int, model: GPT) -> None:
+        """Say how many passes through this model the work that is being done takes, for those who watch."""
+        self.steps = 2 * passes * len(model.blocks)
+
+    def progress(self) -> dict[str, Any]:
+        """How far the work being done is: the share of its steps (None where nobody knows), and since when."""
+        if self.gone is None:
+            return {"busy": False, "share": None, "seconds": 0.0}
+        share = min(1.0, self.done / self.steps) if self.steps else None
+        return {"busy": True, "share": share, "seconds": round(time.monotonic() - self.begun, 2)}
+
     def check(self, *_: Any) -> None:
-        """Stop here, if nobody waits."""
+        """One step more. Stop here, if nobody waits."""
+        self.done += 1
         if self.gone is not None and self.gone.is_set():
             raise Outdated
 

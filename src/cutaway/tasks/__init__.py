@@ -14,17 +14,20 @@ from typing import Any
 from cutaway.checkpoint.locate import is_packed
 from cutaway.errors import CutawayError, nearest
 from cutaway.tasks.classes import Choice, Classification, ClassTask, Entailment, Labelled, Similarity
+from cutaway.tasks.conversation import Chat, Completion
 from cutaway.tasks.sequences import Language, Summary, Translation
 from cutaway.tasks.task import Example, LeftOut, Record, Task
 
 __all__ = [
-    "TASKS", "Choice", "ClassTask", "Classification", "Entailment", "Example", "Labelled", "Language", "LeftOut",
-    "Record", "Similarity", "Summary", "Task", "Translation", "load_task", "save_task", "task_from",
+    "TASKS", "Chat", "Choice", "ClassTask", "Classification", "Completion", "Entailment", "Example", "Labelled",
+    "Language", "LeftOut", "Record", "Similarity", "Summary", "Task", "Translation", "load_task", "save_task",
+    "task_from",
 ]  # fmt: skip
 
 FILE = "task.json"
 TASKS: dict[str, type[Any]] = {
-    kind.name: kind for kind in (Language, Translation, Summary, Classification, Entailment, Similarity, Choice)
+    kind.name: kind
+    for kind in (Language, Completion, Chat, Translation, Summary, Classification, Entailment, Similarity, Choice)
 }
 """Every kind of task, by its name."""
 
@@ -73,7 +76,7 @@ def save_task(task: Task, folder: str | Path) -> None:
 
 
 def load_task(folder: str | Path) -> Task:
-    """The task of the model in a folder; a folder without `task.json` holds a language model.
+    """The task of the model in a folder; one without `task.json` holds a language model, or a classifier of others.
 
     A file of packed weights says its task, too.
     """
@@ -83,7 +86,9 @@ def load_task(folder: str | Path) -> Task:
 
         path, settings = Path(folder), read_task(Path(folder))
     elif not path.exists():
-        return Language()
+        from cutaway.tasks.foreign import foreign_classification
+
+        return foreign_classification(Path(folder)) or Language()
     else:
         try:
             settings = json.loads(path.read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
 """Tasks whose answer is a class, in GPT-1's input forms; a linear layer reads the vector of the last token.
 
-    classification   <|start|> text <|extract|>
+    classification   <|start|> text <|extract|>; in a model of others, only the text
     entailment       <|start|> premise <|delimiter|> hypothesis <|extract|>
     similarity       the same with first and second, and once more the other way round; the two score rows are added
     choice           <|start|> context <|delimiter|> choice <|extract|> for each choice; softmax over the choices
@@ -124,16 +124,31 @@ class Labelled:
 class Classification(Labelled):
     """`<|start|> text <|extract|>` -> a label. Of a text that is too long the end is cut off."""
 
+    separators: bool = True
+    """Whether the two separators stand around the text. Without them it is taken as it is, as transformers does."""
+    padding: int | None = None
+    """Without separators: a token that rows were filled up with. The last token that is another one is read."""
+
     name: ClassVar[str] = "classification"
     fields: ClassVar[tuple[str, ...]] = ("text", "label")
-    specials: ClassVar[tuple[str, ...]] = (START, EXTRACT)
+
+    @property
+    def specials(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (START, EXTRACT) if self.separators else ()
 
     def forms(self, record: Record, tokenizer: Tokenizer) -> list[Example]:
-        ids = tokenizer.encode(text(record, "text", self))
-        start, extract = (token(tokenizer, special, self) for special in self.specials)
-        keep = len(ids) if self.limit is None else min(len(ids), self.limit - 2)
-        form = [start, *ids[:keep], extract]
+        given = text(record, "text", self)
+        around = [[token(tokenizer, special, self)] for special in self.specials] or [[], []]
+        ids = tokenizer.encode(given if self.separators else record["text"])
+        keep = len(ids) if self.limit is None else min(len(ids), self.limit - len(self.specials))
+        form = [*around[0], *ids[:keep], *around[1]]
+        while not self.separators and len(form) > 1 and form[-1] == self.padding:
+            form.pop()  # what comes after the token that is read cannot change it
         return [Example(form, answer=len(form) - 1, cut=len(ids) - keep)]
+
+    def settings(self) -> dict[str, Any]:
+        usual = {"separators": True, "padding": None}
+        return {key: value for key, value in super().settings().items() if usual.get(key, ...) != value}
 
 
 @dataclass(frozen=True)

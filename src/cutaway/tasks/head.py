@@ -76,13 +76,15 @@ def write_classifier(
 def describe(classifier: Classifier, task: ClassTask, dtype: torch.dtype) -> dict[str, Any]:
     """`config.json` for a classifier."""
     config = classifier.gpt.config
+    padding = getattr(task, "padding", None)
     labels = ["score"] if task.outputs == 1 else [task.class_name(number) for number in range(task.classes)]
     return {
         **huggingface.describe(config, dtype),
         "architectures": ["GPT2ForSequenceClassification"],
         "id2label": {str(number): label for number, label in enumerate(labels)},
         "label2id": {label: number for number, label in enumerate(labels)},
-        "pad_token_id": config.end,  # never inside a row, so that transformers finds each row's last token
+        # Never the last of a row, so that transformers finds each row's last token.
+        "pad_token_id": config.end if padding is None else padding,
     }
 
 

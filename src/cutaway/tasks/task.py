@@ -27,6 +27,8 @@ class Example:
     """Classification only: the class of the record this example comes from."""
     cut: int = 0
     """How many tokens of the record were cut away, by the task's rule, to fit the limit."""
+    counted: list[bool] | None = None
+    """Which ids count in the loss, where these are not simply all from `answer` on: a conversation has many answers."""
 
 
 class LeftOut(CutawayError):

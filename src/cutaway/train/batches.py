@@ -226,8 +226,14 @@ def _examples(split: Split, records: Numbers, share: slice) -> Batch:
     ):
         ids = split.tokens[start:end].astype(np.int64)
         inputs[row, :size] = ids[:size]
-        targets[row, answer - 1 : len(ids) - 1] = ids[answer:]
+        wanted = ids[answer:]
+        if split.counted is not None:
+            wanted = np.where(split.counted[start + answer : end], wanted, IGNORED)
+        targets[row, answer - 1 : len(ids) - 1] = wanted
     counted = ends - starts - answers
+    if split.counted is not None:
+        spans = zip(starts + answers, ends, strict=True)
+        counted = np.array([int(split.counted[start:end].sum()) for start, end in spans], np.int64)
     return Batch(
         torch.from_numpy(inputs),
         torch.from_numpy(targets),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cutaway.errors import CutawayError, nearest
-from cutaway.tasks.task import Record
+from cutaway.tasks import TASKS, Record
 from cutaway.train.sources import Source, look
 
 END = "<|endoftext|>"
@@ -109,7 +109,7 @@ class Block:
             for column in self.columns:
                 if column not in record:
                     has, close = ", ".join(map(repr, record)) or "nothing", nearest(str(column), record)
-                    raise CutawayError(f"{where}: there is no {column!r}, the record has {has}.{close}")
+                    raise CutawayError(f"{where}: there is no {column!r}, the record has {has}.{close or fits(record)}")
             yield {field: record[str(name)] for field, name in zip(self.fields, self.columns, strict=True)}, where
 
     def _table(self) -> Iterator[tuple[Record, Where]]:
@@ -142,6 +142,12 @@ def picked(row: Sequence[str], fields: Sequence[str], columns: Sequence[str | in
                 f"{where}: {field!r} should be in column {column} (from 0), and there are {len(row)} columns."
             )
     return {field: row[int(column)] for field, column in zip(fields, columns, strict=True)}
+
+
+def fits(record: Record) -> str:
+    """For a record that is not the task's: the tasks it looks made for."""
+    names = [name for name, kind in TASKS.items() if set(kind.fields) <= record.keys()]
+    return f" It looks like one for the task {' or '.join(names)}: name that." if names else ""
 
 
 def _without_break(text: str) -> str:

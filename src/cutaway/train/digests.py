@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import time
 import uuid
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cutaway.errors import CutawayError
+from cutaway.processor import cores
 
 SEGMENT = 32 << 20
 JUST_NOW = 2_000_000_000
@@ -82,7 +82,7 @@ def _digest(path: Path, size: int) -> str:
         return seen.digest()
 
     try:
-        with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as threads:
+        with ThreadPoolExecutor(min(4, cores())) as threads:
             parts = list(threads.map(segment, range(0, size, SEGMENT)))
     except OSError as error:
         raise CutawayError(f"{path} cannot be read: {error.strerror}.") from None

@@ -7,6 +7,7 @@ added up; with FSDP each has a part of every matrix, and they lend each other th
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -28,10 +29,14 @@ from torch.distributed.rendezvous import rendezvous
 from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
+from cutaway.errors import CutawayError
 from cutaway.train.learner import Learner
 
 PATIENCE = timedelta(hours=24)
 """How long a process waits for the others: the first one may be cutting a large data set into tokens."""
+
+PEER_LOST = re.compile(r"gloo/transport|[Cc]onnection (closed|reset|refused)|[Bb]roken pipe|NCCL|TCPStore")
+"""What torch says of an exchange whose other end has gone."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,10 @@ class Team:
         total = torch.tensor(values, dtype=kind, device=self.device)
         dist.all_reduce(total)
         return cast(list[float], total.tolist())
+
+    def agree(self, value: float) -> float:
+        """The first process's value, in all of them."""
+        return self.sum(value if self.first else 0.0)[0]
 
     def wait(self) -> None:
         """Until all have come here."""
@@ -90,6 +99,14 @@ def team(device: torch.device | None = None) -> Iterator[Team]:
     dist.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=PATIENCE)
     try:
         yield Team(device, rank, world, restarted=restarts > 0)
+    except RuntimeError as error:
+        if not PEER_LOST.search(str(error)):
+            raise
+        raise CutawayError(
+            f"Process {rank} of {world} cannot go on: another process of this training was lost (what it said itself "
+            "is above or in its log; one that was killed says nothing). Go on with --resume; with --max-restarts, "
+            "torchrun does so by itself."
+        ) from error
     finally:
         dist.destroy_process_group()
 

@@ -107,7 +107,7 @@ class Report:
     folder: Path
     """The model's folder, which every verb takes."""
     reason: str
-    """'done', or 'stopped' (by Ctrl-C, a signal or the caller; to be resumed)."""
+    """'done', 'patience' (ended early, by train.patience), or 'stopped' (by Ctrl-C, a signal or the caller)."""
     step: int
     steps: int
     loss: float | None

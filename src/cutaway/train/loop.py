@@ -6,8 +6,8 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
@@ -18,7 +18,8 @@ import torch
 from torch import Tensor
 
 from cutaway.errors import CutawayError
-from cutaway.train import distributed, memory, resuming, setup, state
+from cutaway.tasks import Record
+from cutaway.train import distributed, kept, memory, resuming, setup, state
 from cutaway.train.batches import Batch, Batches, once
 from cutaway.train.distributed import Team
 from cutaway.train.events import Evaluated, Event, Finished, Prepared, Report, Saved, Step
@@ -26,6 +27,7 @@ from cutaway.train.learner import Learner, counted, pieces, prepare_blocks
 from cutaway.train.metrics import Lines, TensorBoard
 from cutaway.train.optimizer import clip, learning_rate, make_optimizer, set_learning_rate
 from cutaway.train.order import key
+from cutaway.train.pace import Clock, Pace
 from cutaway.train.recipe import Recipe
 from cutaway.train.result import write_result
 from cutaway.train.samples import sample
@@ -40,30 +42,51 @@ def train(
     on_event: Listener | None = None,
     stop: Callable[[], bool] | None = None,
     device: torch.device | None = None,
+    clock: Clock | None = None,
+    records: Iterable[Record] | None = None,
 ) -> Report:
     """Train a model as the recipe says and write it to `output`, a folder that every verb and `transformers` take.
 
     With `resume` a training that was stopped or killed goes on from its last checkpoint (one that had none yet begins);
     the recipe may then be left out. `on_event` is told what happens (see events.py). When `stop` says so, or at Ctrl-C
-    or SIGTERM, the training is saved after the step it is at, and ends.
+    or SIGTERM, the training is saved after the step it is at, and ends. `clock` tells the seconds since all this was
+    asked for, if that was before this call; only with `train.time` does the outcome depend on it. `records` in memory
+    take the place of the recipe's files; they are kept in the folder.
     """
-    output = Path(output)
-    with distributed.team(device) as team:
+    output, clock = Path(output), clock or from_now()
+    with distributed.team(device) as team, ExitStack() as stack:
         tell = on_event if on_event and team.first else ignore
+        stack.enter_context(resuming.claimed(output) if team.first else nullcontext())
         begun = resuming.find(output, resume or team.restarted)
         if begun is None:
-            ready = begin(recipe, output, resume, team, tell)
+            ready = begin(recipe, output, resume, team, tell, records)
         else:
+            if records is not None and team.first:
+                kept.require_same(records, output)
             ready = setup.resume(resuming.merged(begun, recipe), resuming.written_tokenizer(output), tell)
+            ready = replace(ready, choices=resuming.other_steps(begun, ready.recipe))
         with memory.kept() if team.device.type == "cpu" else nullcontext():
-            return Run(ready, output, team, tell).go(begun, stop or (lambda: False))
+            return Run(ready, output, team, tell).go(begun, stop or (lambda: False), clock)
+
+
+def from_now() -> Clock:
+    """A clock that begins now."""
+    begun = time.monotonic()
+    return lambda: time.monotonic() - begun
 
 
 def ignore(event: Event) -> None:
     """For whom nobody listens."""
 
 
-def begin(recipe: Recipe | None, output: Path, resume: bool, team: Team, tell: Listener) -> Setup:
+def begin(
+    recipe: Recipe | None,
+    output: Path,
+    resume: bool,
+    team: Team,
+    tell: Listener,
+    records: Iterable[Record] | None = None,
+) -> Setup:
     """Set up a new training: the first process does and writes it down, the others read it."""
     ready = None
     if team.first:
@@ -71,7 +94,9 @@ def begin(recipe: Recipe | None, output: Path, resume: bool, team: Team, tell: L
             recipe = resuming.written_recipe(output)
         if recipe is None:
             raise CutawayError(f"There is nothing to resume in {output}: name the data or a recipe to begin.")
-        resuming.claim(output)
+        resuming.require_no_model(output)
+        if records is not None:
+            recipe = recipe.but({"data": {"paths": [str(kept.keep(records, output).absolute())]}})
         ready = setup.set_up(recipe, team, tell)
         resuming.write_down(ready, output)
     team.wait()
@@ -91,43 +116,57 @@ class Run:
         state.make_moments(self.optimizer)
         self.batches = Batches(self.data.train, self.how.batch, self.how.length, self.how.seed, team.rank, team.world)
         self.step = self.tokens = 0
-        self.time = 0.0
         self.loss: float | None = None
         self.best: dict[str, Any] | None = None
         self.measured: Evaluated | None = None
-        if self.how.keep == "best" and not (self.can_measure and self.how.evaluate_every):
+        never = ready.recipe.decided("train.evaluate_every") and not self.how.evaluate_every
+        if self.keeps_best and (never or not self.can_measure):
+            key, instead = ("patience", "leave it out") if self.how.patience else ("keep = 'best'", "keep the last")
             raise CutawayError(
-                "train.keep = 'best' needs held-out data to be measured now and then: "
-                "set data.held_out and train.evaluate_every, or keep the last."
+                f"train.{key} needs held-out data to be measured now and then: "
+                f"set data.held_out and train.evaluate_every, or {instead}."
             )
 
-    def go(self, begun: Path | None, stop: Callable[[], bool]) -> Report:
+    def go(self, begun: Path | None, stop: Callable[[], bool], clock: Clock) -> Report:
         """Take every step that is left, then write the model."""
-        if begun is not None:
-            self.restore(begun)
+        was = self.restore(begun) if begun is not None else None
+        if begun is not None and self.team.first:
+            resuming.write_anew(self.ready.recipe, begun, self.output)
+        size = state.size(self.tensors())
         if self.team.first:
-            state.require_room(self.output, 3 * state.size(self.tensors()))
+            state.require_room(self.output, 3 * size)
         self.tell(self.prepared())
-        asked = False
+        self.pace = pace = Pace(
+            self.ready.recipe, (lambda: self.team.agree(clock())) if self.how.time else clock, size,
+            self.held_batches(), self.step, was.progress if was else 0.0, was.time if was else 0.0,
+        )  # fmt: skip
+        asked, ended = False, pace.over() or self.waited_enough
         with interruptible(stop) as interrupted, self.records() as (metrics, samples):
-            while self.step < self.how.steps and not asked:
+            while not (ended or asked):
                 happened, asked = self.take_step(interrupted)
-                held = self.measure() if due(self.step, self.how.evaluate_every) else None
+                held = None
+                if pace.due("evaluate"):
+                    with pace.timed("evaluate"):
+                        held = self.measure()
                 self.record(metrics, happened, held)
-                if due(self.step, self.how.sample_every):
-                    self.sample(samples)
-                if due(self.step, self.how.checkpoint_every) or asked or self.step == self.how.steps:
-                    self.save()
+                if pace.due("sample"):
+                    with pace.timed("sample"):
+                        self.sample(samples)
+                ended = pace.over() or self.waited_enough
+                if pace.due("checkpoint") or asked or ended:
+                    with pace.timed("checkpoint"):
+                        self.save()
         return self.finish()
 
     def take_step(self, interrupted: Callable[[], bool]) -> tuple[Step, bool]:
         """Learn from one batch; what came of it, and whether somebody asked to stop."""
-        begun, number = time.perf_counter(), self.step + 1
+        begun, number = self.pace.clock(), self.step + 1
         torch.manual_seed(key(self.how.seed, number, self.team.rank))
         batch = next(self.batches)
-        rate = learning_rate(number, self.how)
         loss = self.learn(batch)
         total, tokens, stops = self.team.sum(loss, batch.tokens, interrupted())
+        self.pace.advance(number)
+        rate = learning_rate(number, replace(self.how, steps=self.pace.steps))
         loss = total / self.team.world
         length = clip(self.learner.parameters(), self.how.clip) if math.isfinite(loss) else math.nan
         if not math.isfinite(length):
@@ -135,12 +174,11 @@ class Run:
         set_learning_rate(self.optimizer, rate)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        spent = time.perf_counter() - begun
+        speed = tokens / max(1e-9, self.pace.clock() - begun)
         self.step, self.loss = number, loss
         self.tokens += int(tokens)
-        self.time += spent
-        left = (self.how.steps - number) * self.time / number
-        return Step(number, self.how.steps, loss, self.tokens, tokens / spent, rate, length, self.time, left), stops > 0
+        pace = self.pace
+        return Step(number, pace.steps, loss, self.tokens, speed, rate, length, pace.time, pace.left()), stops > 0
 
     def learn(self, batch: Batch) -> float:
         """Go up and back with every piece of a batch, adding up gradients; the mean loss over what counts in it."""
@@ -161,9 +199,26 @@ class Run:
         return self.how.at_once * self.data.train.rows
 
     @property
+    def keeps_best(self) -> bool:
+        return self.how.keep == "best" or self.how.patience > 0
+
+    @property
+    def waited_enough(self) -> bool:
+        """Whether the held-out loss has not fallen for as many measurements as the recipe has patience for."""
+        return bool(self.how.patience and self.best and self.best.get("since", 0) >= self.how.patience)
+
+    @property
     def can_measure(self) -> bool:
         held = self.data.held
         return len(held.tokens) > 1 if held.answers is None else len(held) > 0
+
+    @property
+    def held_rows(self) -> int:
+        held = self.data.held
+        return len(held.tokens) // self.how.length if held.answers is None else len(held) // held.rows
+
+    def held_batches(self) -> int:
+        return -(-self.held_rows // self.how.batch) if self.can_measure else 0
 
     def precision(self) -> torch.autocast:
         return torch.autocast(self.team.device.type, torch.bfloat16, enabled=self.how.precision == "bfloat16")
@@ -174,9 +229,8 @@ class Run:
         if not self.can_measure:
             return None
         held, at_once = self.data.held, self.how.at_once * self.team.world
-        there = len(held.tokens) // self.how.length if held.answers is None else len(held) // held.rows
         few = self.how.evaluate_batches * -(-self.how.batch // at_once)
-        whole = whole or there <= few * at_once
+        whole = whole or self.held_rows <= few * at_once
         where = (self.team.rank, self.team.world)
         some: Iterator[Batch] = once(held, at_once, self.how.length, *where)
         if not whole:
@@ -210,18 +264,21 @@ class Run:
         if held:
             self.measured = held
             self.tell(held)
-            if self.how.keep == "best" and (self.best is None or held.held_loss < self.best["held_loss"]):
-                self.best = {"step": self.step, "held_loss": held.held_loss}
+            if self.keeps_best and (self.best is None or held.held_loss < self.best["held_loss"]):
+                self.best = {"step": self.step, "held_loss": held.held_loss, "since": 0}
                 state.write(
                     self.output / "training" / "best", self.state(), state.weights(self.learner.model), self.team
                 )
+            elif self.keeps_best and self.best is not None:
+                self.best = self.best | {"since": self.best.get("since", 0) + 1}
 
     def sample(self, files: list[Lines]) -> None:
         """Have the model write something. Where its weights are divided between processes, it cannot."""
         divided = distributed.divided(state.weights(self.learner.model))
         if not self.team.first or self.task.outputs or divided:
             return
-        number = self.step // self.how.sample_every - 1
+        every = self.how.sample_every
+        number = self.step // every - 1 if every else self.pace.seen["sample"]
         written = sample(
             self.learner.gpt, self.ready.tokenizer, self.data, self.step, number, self.how.prompt, self.how.seed
         )  # fmt: skip
@@ -249,20 +306,22 @@ class Run:
         return state.weights(self.learner.model) | state.moments(self.learner.model, self.optimizer)
 
     def state(self) -> State:
-        recipe = self.ready.recipe.to_dict()
-        return State(self.step, self.tokens, self.time, self.batches.state(), recipe, self.loss, self.best)
+        recipe, pace = self.ready.recipe.to_dict(), self.pace
+        cursor = self.batches.state()
+        return State(self.step, self.tokens, pace.time, cursor, recipe, self.loss, self.best, pace.progress)
 
     def save(self) -> None:
         folder = state.save(self.output / "training", self.state(), self.tensors(), self.team)
         self.tell(Saved(self.step, folder))
 
-    def restore(self, begun: Path) -> None:
+    def restore(self, begun: Path) -> State:
         """Be where the checkpoint was."""
         was = state.read(begun)
         self.batches.restore(was.cursor)
-        self.step, self.tokens, self.time, self.loss, self.best = was.step, was.tokens, was.time, was.loss, was.best
+        self.step, self.tokens, self.loss, self.best = was.step, was.tokens, was.loss, was.best
         state.make_moments(self.optimizer, self.step)
         state.load(begun, self.tensors())
+        return was
 
     def prepared(self) -> Prepared:
         sizes = [(one.numel(), one.requires_grad) for one in self.learner.parameters()]
@@ -279,29 +338,30 @@ class Run:
 
     def finish(self) -> Report:
         """Measure the weights that are kept, and write the model's folder."""
-        kept = self.step
+        kept, pace = self.step, self.pace
         best = self.output / "training" / "best"
-        if self.best is not None and best.is_dir():
+        if self.keeps_best and self.best is not None and best.is_dir():
             state.load(best, state.weights(self.learner.model))
             kept = state.read(best).step
         held = self.measured
-        if not (held and held.whole and held.step == self.step == kept):
-            held = self.measure(whole=True)
+        whole = pace.affords_whole()
+        if not (held and held.whole >= whole and held.step == self.step == kept):
+            held = self.measure(whole)
             if held:
                 held = replace(held, step=kept)
                 self.tell(held)
         report = Report(
             folder=self.output,
-            reason="done" if self.step >= self.how.steps else "stopped",
+            reason="done" if pace.progress >= 1 else "patience" if self.waited_enough else "stopped",
             step=self.step,
-            steps=self.how.steps,
+            steps=pace.steps,
             loss=self.loss,
             held_loss=held.held_loss if held else None,
             bits_per_byte=held.bits_per_byte if held else None,
             accuracy=held.accuracy if held else None,
             kept_step=kept,
             tokens=self.tokens,
-            time=self.time,
+            time=pace.spent + pace.clock(),
         )
         write_result(self.ready, self.learner.model, report, self.team)
         self.tell(Finished(report))
@@ -323,10 +383,6 @@ class Run:
             f"stopped before it spoiled the weights. {intact}. Begin again with a lower learning rate, such as "
             f"{self.how.learning_rate / 3:.0e}, or a longer warm-up."
         )
-
-
-def due(step: int, every: int) -> bool:
-    return every > 0 and step % every == 0
 
 
 @contextmanager

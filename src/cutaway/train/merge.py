@@ -110,6 +110,7 @@ class _Writer:
     def __init__(self, folder: Path, name: str, method: Method, plain: bool):
         self.end, self.plain = method.tokenizer.end, plain
         names = ["tokens", "offsets"] + ["answers"] * (not plain) + ["labels"] * (method.task.outputs > 0)
+        names += ["counted"] * method.many_answers
         self.files = {one: (folder / f"{name}.{one}").open("wb") for one in names}
         self.documents = self.tokens = self.bytes = 0
 
@@ -125,6 +126,8 @@ class _Writer:
             offsets = (offsets + np.cumsum(torn, dtype=np.uint64) - torn)[begins]
         offsets = offsets + np.uint64(self.tokens)
         parts = {"tokens": tokens, "offsets": offsets, "answers": piece.answers[mine], "labels": piece.labels[mine]}
+        if "counted" in self.files:
+            parts["counted"] = piece.counted[np.repeat(mine, piece.lengths)]
         for name, file in self.files.items():
             file.write(np.ascontiguousarray(parts[name]).data)
         self.documents += len(offsets)

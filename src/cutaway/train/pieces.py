@@ -7,7 +7,7 @@ import json
 import uuid
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from cutaway.train.blocks import Block
 if TYPE_CHECKING:
     from cutaway.tokenizer import Tokenizer
 
-MAGIC = b"cutaway piece 1\n"
+MAGIC = b"cutaway piece 2\n"
 PARTS = {"lengths": "<u4", "hashes": "<u8", "answers": "<u4", "labels": "<i4", "sizes": "<u4", "starts": "<u1"}
 """What is kept of each example beside its tokens, and in what kind of number."""
 
@@ -66,14 +66,17 @@ class Piece:
     """UTF-8 bytes of the text."""
     starts: NDArray[np.uint8]
     """1 where a record or document begins, 0 where its next example or section follows."""
+    counted: NDArray[np.uint8]
+    """1 for each token that counts in the loss, in tasks whose examples have several answers; else empty."""
 
     def write(self, path: Path) -> None:
         """Write the piece beside its place and move it there."""
-        arrays = [self.tokens, *(getattr(self, name) for name in PARTS)]
+        arrays = [self.tokens, *(getattr(self, name) for name in PARTS), self.counted]
         digest = hashlib.sha256()
         for one in arrays:
             digest.update(one.data)
-        head = {"dtype": self.tokens.dtype.str, "digest": digest.hexdigest(), **vars(self.summary)}
+        head = {"dtype": self.tokens.dtype.str, "digest": digest.hexdigest(), "counted": len(self.counted)}
+        head |= vars(self.summary)
         beside = path.with_name(f".{uuid.uuid4().hex}.partial")
         try:
             with beside.open("wb") as file:
@@ -93,17 +96,22 @@ class Piece:
                     return None
                 head = json.loads(file.readline())
                 data = file.read()
-            dtype, digest = head.pop("dtype"), head.pop("digest")
+            dtype, digest, counted = head.pop("dtype"), head.pop("digest"), int(head.pop("counted"))
             summary = Summary(**head)
         except (OSError, ValueError, KeyError, TypeError):
             return None
         if hashlib.sha256(data).hexdigest() != digest:
             return None
         arrays, place = [], 0
-        for kind, count in [(dtype, summary.tokens), *((kind, summary.examples) for kind in PARTS.values())]:
+        parts = [(kind, summary.examples) for kind in PARTS.values()]
+        for kind, count in [(dtype, summary.tokens), *parts, ("<u1", counted)]:
             arrays.append(np.frombuffer(data, kind, count, place))
             place += arrays[-1].nbytes
         return cls(summary, *arrays)
+
+
+Found = tuple[list[int], int, int, int, int, int, list[bool] | None]
+"""An example: ids, answer, label, tokens cut, what it is known by, bytes of its text, and which ids count."""
 
 
 @dataclass(frozen=True)
@@ -119,18 +127,25 @@ class Method:
     def dtype(self) -> str:
         return "<u2" if len(self.tokenizer) <= 1 << 16 else "<u4"
 
+    @property
+    def many_answers(self) -> bool:
+        """Whether every token must be told whether it counts in the loss."""
+        return self.task.name == "chat"
+
     def piece(self, block: Block) -> Piece:
         """The block in tokens. A wrong record is an error that names its place; a `LeftOut` one is counted."""
         tokens = array("H" if self.dtype == "<u2" else "I")
         parts: dict[str, list[int]] = {name: [] for name in PARTS}
+        counted = bytearray()
         dropped: Counter[str] = Counter()
         records = cut = cut_tokens = 0
         plain = self.task.name == "language"
         for record, where in block.records():
             try:
                 found = self._sections(record, where.continues, block) if plain else self._examples(record, block)
-                for number, (ids, answer, label, gone, identity, size) in enumerate(found):
+                for number, (ids, answer, label, gone, identity, size, counts) in enumerate(found):
                     tokens.extend(ids)
+                    counted.extend(counts or ())
                     start = number == 0 and not where.continues
                     for name, value in zip(PARTS, (len(ids), identity, answer, label, size, start), strict=True):
                         parts[name].append(value)
@@ -141,11 +156,10 @@ class Method:
                 raise CutawayError(f"{where}: {error}") from None
         summary = Summary(len(parts["lengths"]), records, len(tokens), dict(dropped), cut, cut_tokens)
         arrays = [np.array(parts[name], kind) for name, kind in PARTS.items()]
+        arrays.append(np.frombuffer(counted, "<u1"))
         return Piece(summary, np.frombuffer(tokens, self.dtype), *arrays)
 
-    def _sections(
-        self, record: Record, continues: bool, block: Block
-    ) -> Iterator[tuple[list[int], int, int, int, int, int]]:
+    def _sections(self, record: Record, continues: bool, block: Block) -> Iterator[Found]:
         """A document's sections; all but its first go on without the end token that stands before a document."""
         text = record.get("text")
         if isinstance(text, str) and not text.strip() and block.source.kind != "text":
@@ -157,19 +171,31 @@ class Method:
             example = self.task.examples({"text": section}, self.tokenizer)[0]
             ids = example.ids[example.answer :] if continues else example.ids
             data = section.encode("utf-8", "surrogatepass")
-            yield ids, example.answer, -1, example.cut, identity(data), len(data)
+            yield ids, example.answer, -1, example.cut, identity(data), len(data), None
             continues = True
 
-    def _examples(self, record: Record, block: Block) -> Iterator[tuple[list[int], int, int, int, int, int]]:
+    def _examples(self, record: Record, block: Block) -> Iterator[Found]:
         """A record's examples, all known by its first field: who has the same source or article stays on one side."""
         first, *others = (record.get(name) for name in self.task.fields)
         if block.source.kind == "lines" and not all(isinstance(one, str) and one.strip() for one in record.values()):
             raise LeftOut("A line is empty.", reason="empty")
-        size = sum(len(one.encode("utf-8", "surrogatepass")) for one in (first, *others) if isinstance(one, str))
+        size = sum(len(one.encode("utf-8", "surrogatepass")) for one in texts((first, *others)))
         name = identity(json.dumps(first).encode())
         for example in self.task.examples(record, self.tokenizer):
-            yield example.ids, example.answer, -1 if example.label is None else example.label, example.cut, name, size
+            label = -1 if example.label is None else example.label
+            yield example.ids, example.answer, label, example.cut, name, size, example.counted
             size = 0  # counted once
+
+
+def texts(value: object) -> Iterator[str]:
+    """Every text in a field's value: itself, or those of a list or of messages."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from texts(value.get("content", value.get("text")))
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from texts(one)
 
 
 def identity(data: bytes) -> int:

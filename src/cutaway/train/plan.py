@@ -2,7 +2,8 @@
 
 The rules are rules of thumb, and each choice is told with its reason. A model should see about ten tokens for each of
 its parameters, and have no more than about four parameters for each token of the data; the largest shape of the ladder
-for which both hold is taken. How fast this machine is, is measured, in a few steps.
+for which both hold is taken. With a number of steps, the plan is the same on every machine of a kind; with a time, how
+fast this machine is gets measured, in a few steps, and the clock ends the training (see pace.py).
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import torch
 
+from cutaway import processor
 from cutaway.config import Config
 from cutaway.errors import CutawayError
 from cutaway.model import GPT
@@ -32,10 +35,15 @@ PARAMETERS_PER_TOKEN = 4
 MOST_EPOCHS = 20
 """Beyond this a model learns its data by heart."""
 EPOCHS_OF_TUNING = 3
-TIME = 600
-"""Seconds, if nothing is said."""
+TIME = "10m"
+"""If nothing is said."""
 AT_ONCE = {"cpu": 4_096, "mps": 16_384, "cuda": 32_768}
 """About how many tokens go through the model together: enough to keep the machine busy, and little memory."""
+MEASURING = 0.01
+"""The share of the time that held-out data may be measured for, each time."""
+WIDE = 192
+"""From this width on, bfloat16 is faster than float32 where a processor has instructions for it: it was 0.84 times as
+fast with vectors of 64 numbers and 1.57 times with 320."""
 
 
 @dataclass(frozen=True)
@@ -94,37 +102,31 @@ def context_for(task: Task, lengths: Sequence[int], tokens: int) -> tuple[int, s
     return min(1_024, max(32, -(-reach // 32) * 32)), f"199 of 200 examples have at most {reach:,} tokens"
 
 
-def precision_for(device: torch.device) -> str:
-    """float32, unless this machine multiplies matrices of bfloat16 clearly faster."""
+def precision_for(device: torch.device, width: int) -> tuple[str, str]:
+    """The faster numbers for a model of this width, by what the machine has and no stopwatch; and why."""
     if device.type == "cuda":
-        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+        has = torch.cuda.is_bf16_supported()
+        return ("bfloat16", "this GPU has it") if has else ("float32", "this GPU has no bfloat16")
     if device.type != "cpu":
-        return "float32"
-    spent = {}
-    for dtype in (torch.float32, torch.bfloat16):
-        a = torch.ones(384, 384, dtype=dtype)
-        a @ a
-        spent[dtype] = min(timed(lambda a=a: a @ a) for _ in range(5))  # type: ignore[misc]
-    return "bfloat16" if spent[torch.bfloat16] * 1.5 < spent[torch.float32] else "float32"
-
-
-def timed(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+        return "float32", f"usual on {device.type}"
+    if not processor.multiplies_bfloat16():
+        return "float32", "this processor has no instructions for bfloat16"
+    if width < WIDE:
+        return "float32", f"converting costs more than bfloat16 saves where vectors have less than {WIDE} numbers"
+    return "bfloat16", "this processor has instructions for it"
 
 
 def make_plan(recipe: Recipe, facts: Facts, device: torch.device, world: int = 1, speed: Speed | None = None) -> Plan:
     """Choose everything that is left out but vocabulary and context, which the data was cut by (see setup.py)."""
     plan = Plan(recipe)
-    speed = speed or measure_on(device)
-    if recipe.train.precision == "auto":
-        precision = precision_for(device)
-        plan.recipe = plan.recipe.but({"train": {"precision": precision}})
-        plan.choices.append(Choice("train.precision", precision, "the faster one on this machine"))
+    speed = speed or measure_on(device, 0.02 * allowed(recipe.train))
     choose_rows(plan, facts, world, device)
-    rate = choose_shape(plan, facts, speed)
-    choose_steps(plan, facts, speed, rate)
+    choose_shape(plan, facts, speed, device)
+    if recipe.train.precision == "auto":
+        precision, why = precision_for(device, shape(plan.recipe, facts).width)
+        plan.recipe = plan.recipe.but({"train": {"precision": precision}})
+        plan.choices.append(Choice("train.precision", precision, why))
+    expected = choose_steps(plan, facts, speed)
     size = count(shape(plan.recipe, facts))
     lora = plan.recipe.lora.rank > 0
     if lora:
@@ -137,7 +139,7 @@ def make_plan(recipe: Recipe, facts: Facts, device: torch.device, world: int = 1
     else:
         plan.choose("train.learning_rate", float(f"{usual / 10:.1e}"), "a tenth of what a new model would take")
     how = plan.recipe.train
-    epochs = how.steps * how.batch / per_epoch(facts, how)
+    epochs = expected * how.batch / per_epoch(facts, how)
     if facts.config is None:
         dropout = 0.2 if epochs > 8 else 0.1 if epochs > 2 else 0.0
         plan.choose("model.dropout", dropout, f"the data is gone through {epochs:.1f} times")
@@ -170,18 +172,19 @@ def choose_rows(plan: Plan, facts: Facts, world: int, device: torch.device) -> N
     plan.choose("train.at_once", at_once, f"{at_once * length:,} tokens together keep memory small")
 
 
-def choose_shape(plan: Plan, facts: Facts, speed: Speed) -> float:
-    """The shape of a new model; the machine's floating-point operations per second, if they were measured, else 0."""
+def choose_shape(plan: Plan, facts: Facts, speed: Speed, device: torch.device) -> None:
+    """The shape of a new model."""
     recipe, how = plan.recipe, plan.recipe.train
     open_keys = [key for key in ("layers", "width", "heads") if not recipe.decided(f"model.{key}")]
     if facts.config is not None or not open_keys:
-        return 0.0
-    shapes = {shape(recipe, facts, layers, width) for layers, width in LADDER}
+        return
+    shapes = dict.fromkeys(shape(recipe, facts, layers, width) for layers, width in LADDER)
     candidates = sorted(((one, count(one)) for one in shapes), key=lambda pair: pair[1])
     rate, tokens = 0.0, how.steps * how.batch * how.length
     if not how.steps and len(candidates) > 1:
         probe = candidates[min(4, len(candidates) - 1)][0]
-        rate = speed(probe, how.at_once, how.length, how.precision) * operations(probe, how.length)
+        precision = precision_for(device, probe.width)[0] if how.precision == "auto" else how.precision
+        rate = speed(probe, how.at_once, how.length, precision) * operations(probe, how.length)
     chosen = candidates[0][0]
     for config, size in candidates:
         seen = tokens or min(MOST_EPOCHS * facts.tokens, int(allowed(how) * rate / operations(config, how.length)))
@@ -192,32 +195,32 @@ def choose_shape(plan: Plan, facts: Facts, speed: Speed) -> float:
     why = f"{size:,} parameters, for {facts.tokens:,} tokens of data and about {seen:,} to be read"
     for key in open_keys:
         plan.choose(f"model.{key}", getattr(chosen, key), why)
-    return rate
 
 
-def choose_steps(plan: Plan, facts: Facts, speed: Speed, rate: float) -> None:
-    """How many steps the time allows, and the data is good for; and how often to look up from the work."""
-    how = plan.recipe.train
-    config = shape(plan.recipe, facts)
-    per_second = 0.0
+def choose_steps(plan: Plan, facts: Facts, speed: Speed) -> int:
+    """How many steps the data is good for, and how often to look up from the work; how many there will be, about."""
+    how, expected = plan.recipe.train, plan.recipe.train.steps
     if not how.steps:
-        per_second = speed(config, how.at_once, how.length, how.precision)
+        plan.choose("train.time", TIME, "nothing was said; --steps would make it the same on any machine")
+        spoken = plan.recipe.train.time
+        per_second = speed(shape(plan.recipe, facts), how.at_once, how.length, how.precision)
         row = how.length if facts.plain else min(how.length, max(1, facts.tokens // max(1, facts.records)))
-        fit = max(1, int(0.95 * allowed(how) * per_second / (how.batch * row)))  # the rest is for measuring and saving
+        fit = max(1, int(0.8 * seconds(spoken) * per_second / (how.batch * row)))  # the rest is for all but steps
         tuning = facts.config is not None and not how.time
         most = max(1, round((EPOCHS_OF_TUNING if tuning else MOST_EPOCHS) * per_epoch(facts, how) / how.batch))
-        spoken = how.time or f"{TIME // 60}m"
-        why = f"what fits into {spoken} at {per_second:,.0f} tokens/s" if fit <= most else (
-            f"{most * how.batch / per_epoch(facts, how):.0f} times through the data, in less than {spoken}"
-        )  # fmt: skip
-        plan.choose("train.steps", min(fit, most), why)
-    steps = plan.recipe.train.steps
-    if per_second:
-        save = max(1, int(120 * per_second / (how.batch * how.length)))
-        plan.choose("train.checkpoint_every", save, "about every two minutes")
-    plan.choose("train.checkpoint_every", max(1, -(-steps // 10)), "ten times in all")
-    plan.choose("train.evaluate_every", max(1, steps // 20), "twenty times in all")
-    plan.choose("train.sample_every", max(1, steps // 10), "ten times in all")
+        times = f"{most * how.batch / per_epoch(facts, how):.0f} times through the data at the most"
+        why = f"{times}; about {fit:,} fit into {spoken}, at {per_second:,.0f} tokens/s"
+        plan.choose("train.steps", most, f"{times}, in less than {spoken}" if most <= fit else why)
+        expected = min(fit, most)
+        few = int(MEASURING * seconds(spoken) * 2 * per_second / (how.batch * row))  # it is faster than learning
+        if "train.evaluate_batches" not in plan.recipe.said and few < how.evaluate_batches:
+            plan.recipe = plan.recipe.but({"train": {"evaluate_batches": max(1, few)}})
+            plan.choices.append(Choice("train.evaluate_batches", max(1, few), "so that measuring takes little time"))
+    if not plan.recipe.train.time:  # else the clock tells when
+        plan.choose("train.checkpoint_every", max(1, -(-expected // 10)), "ten times in all")
+        plan.choose("train.evaluate_every", max(1, expected // 20), "twenty times in all")
+        plan.choose("train.sample_every", max(1, expected // 10), "ten times in all")
+    return expected
 
 
 def shape(recipe: Recipe, facts: Facts, layers: int = 0, width: int = 0) -> Config:
@@ -235,7 +238,7 @@ def shape(recipe: Recipe, facts: Facts, layers: int = 0, width: int = 0) -> Conf
 
 
 def allowed(how: Train) -> float:
-    return seconds(how.time) if how.time else TIME
+    return seconds(how.time or TIME)
 
 
 def per_epoch(facts: Facts, how: Train) -> float:
@@ -255,8 +258,8 @@ def operations(config: Config, length: int) -> float:
     return 6.0 * met + 6.0 * config.layers * config.width * length
 
 
-def measure_on(device: torch.device) -> Speed:
-    """A function that measures how many tokens a second this machine trains on."""
+def measure_on(device: torch.device, patience: float = 5.0) -> Speed:
+    """A function that measures how many tokens a second this machine trains on, in so many seconds or a few steps."""
 
     def measure(config: Config, rows: int, length: int, precision: str) -> float:
         with torch.random.fork_rng(devices=[]):  # nobody's luck changes by being measured
@@ -265,20 +268,20 @@ def measure_on(device: torch.device) -> Speed:
             ids = torch.randint(0, config.vocabulary, (rows, length + 1), device=device)
         optimizer = make_optimizer(learner, Train(learning_rate=1e-4))
 
-        def step() -> None:
+        def step() -> float:
+            begun = time.perf_counter()
             with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"):
                 loss, _ = learner(ids[:, :-1], ids[:, 1:], None, None, 1 / (rows * length))
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()
             loss.item()
+            return time.perf_counter() - begun
 
         step()
-        start, best = time.perf_counter(), float("inf")
-        for _ in range(5):
-            best = min(best, timed(step))
-            if time.perf_counter() - start > 5:
-                break
-        return rows * length / best
+        took = [step()]
+        while len(took) < 5 and sum(took) < min(5.0, patience):
+            took.append(step())
+        return rows * length / median(took)
 
     return measure

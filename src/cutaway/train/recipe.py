@@ -89,9 +89,9 @@ class Train:
     """`[train]`: how it learns."""
 
     steps: int = 0
-    """How often the weights are changed. Left out: as many as the time or the data is good for."""
+    """How often the weights are changed. Left out: until the time is up, or as often as the data is good for."""
     time: str = ""
-    """How long it may take, as in 30m or 1h30m; used only where steps are left out. Left out: 10m."""
+    """How long all of it may take, as in 30m or 1h30m: the clock ends it. Left out: 10m, unless steps are given."""
     batch: int = 0
     """How many rows (windows of text, or records) each step learns from, over all processes. Left out: chosen."""
     at_once: int = 0
@@ -119,7 +119,7 @@ class Train:
     clip: float = 1.0
     """A longer gradient is shortened to this length; 0 leaves every gradient as it is."""
     precision: str = "auto"
-    """The numbers that matrices are multiplied in: float32, bfloat16, or auto, the faster of them on this machine."""
+    """The numbers that matrices are multiplied in: float32, bfloat16, or auto, the faster here for this width."""
     compile: bool = False
     """Whether to compile the blocks (torch.compile): half a minute at the start, faster steps after."""
     recompute: bool = False
@@ -133,13 +133,15 @@ class Train:
     evaluate_batches: int = 20
     """How many batches each of these measurements takes; the last one takes all held-out data."""
     checkpoint_every: int = 0
-    """Save every so many steps. Left out: about every two minutes."""
+    """Save every so many steps. Left out: ten times in all, or with a time every two minutes."""
     sample_every: int = 0
     """Write a sample every so many steps. Left out: ten times in all; 0: never."""
     prompt: str = ""
-    """What a language model's samples begin with."""
+    """What a language model's samples begin with. Left out: nothing, or the first words of a text of few documents."""
     keep: str = "last"
     """Which weights are the result: the last, or the best on held-out data."""
+    patience: int = 0
+    """Stop, and keep the best weights, when so many measurements in a row found no lower held-out loss; 0: never."""
     tensorboard: bool = False
     """Whether to write the metrics for TensorBoard, too (pip install tensorboard)."""
 
@@ -156,6 +158,7 @@ class Train:
             "checkpoint_every",
             "sample_every",
             "seed",
+            "patience",
         ):
             check(name, getattr(self, name) >= 0, "0 or more")
         for name in ("learning_rate", "warm_up", "decay", "weight_decay", "clip"):
@@ -178,7 +181,8 @@ CHOSEN = frozenset(
 ) | frozenset(
     f"train.{name}"
     for name in (
-        "steps", "batch", "at_once", "length", "learning_rate", "evaluate_every", "checkpoint_every", "sample_every",
+        "steps", "time", "batch", "at_once", "length", "learning_rate", "evaluate_every", "checkpoint_every",
+        "sample_every",
     )
 ) | {"lora.alpha"}  # fmt: skip
 """The keys that are chosen to fit where they are left out."""

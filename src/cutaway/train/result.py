@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import cast
 
 import torch
 from torch import Tensor
 
 from cutaway import checkpoint
+from cutaway.checkpoint import adapter
+from cutaway.checkpoint.locate import locate
 from cutaway.model import GPT
-from cutaway.tasks import ClassTask, save_task
+from cutaway.tasks import Chat, ClassTask, save_task
+from cutaway.tasks.conversation import save_chat_template
 from cutaway.tasks.head import Classifier, write_classifier
 from cutaway.train import lora, state
 from cutaway.train.distributed import Team, whole
@@ -21,6 +25,9 @@ from cutaway.train.metrics import read_lines
 from cutaway.train.picture import loss_picture
 from cutaway.train.resuming import write_text
 from cutaway.train.setup import Setup
+
+ADAPTER = "adapter"
+"""The folder, in a model's, of what LoRA added to its base."""
 
 
 def write_result(ready: Setup, model: GPT | Classifier, report: Report, team: Team) -> None:
@@ -34,16 +41,39 @@ def write_result(ready: Setup, model: GPT | Classifier, report: Report, team: Te
         else:
             checkpoint.write(plain, ready.tokenizer, folder)
             save_task(ready.task, folder)
+            if isinstance(ready.task, Chat):
+                save_chat_template(folder)
+            if ready.recipe.lora.rank and ready.recipe.model.from_:
+                write_adapter(ready, weights, folder / ADAPTER)
         title = f"Loss: {folder.resolve().name}, {report.step:,} steps"
         try:
             write_text(folder / "loss.svg", loss_picture(read_lines(folder / "metrics.jsonl"), title))
             write_text(folder / "report.json", json.dumps(asdict(report), indent=1, default=str) + "\n")
         except OSError as error:
             raise state.cannot_write(folder / "loss.svg", error) from error
-        if report.reason == "done":
+        if report.reason != "stopped":
             for old in state.checkpoints(folder / "training")[:-1]:
                 state.remove(old)
     team.wait()
+
+
+def write_adapter(ready: Setup, weights: Mapping[str, Tensor], folder: Path) -> None:
+    """What LoRA learned, as files of their own beside the merged model."""
+    down, up = (
+        {name.removesuffix(side): one.cpu() for name, one in weights.items() if name.endswith(side)}
+        for side in (".down", ".up")
+    )
+    how, base = ready.recipe.lora, checkpoint.read_config(locate(ready.recipe.model.from_))
+    embedding = weights["token_embedding.weight"].cpu()
+    made = adapter.Adapter(
+        additions={name: (down[name], up[name]) for name in down},
+        rank=how.rank,
+        alpha=how.alpha or 2.0 * how.rank,
+        base=adapter.base_name(ready.recipe.model.from_),
+        embedding=embedding if len(embedding) > base.vocabulary else None,
+    )
+    adapter.write(made, base, ready.tokenizer, folder)
+    save_task(ready.task, folder)
 
 
 def plain_model(ready: Setup, model: GPT | Classifier, weights: Mapping[str, Tensor]) -> GPT | Classifier:

@@ -5,24 +5,30 @@ from __future__ import annotations
 import os
 import shutil
 import tomllib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from cutaway.errors import CutawayError
 from cutaway.tokenizer import Tokenizer
-from cutaway.train import state
-from cutaway.train.optimizer import share
-from cutaway.train.recipe import Recipe, Train
+from cutaway.train import kept, state
+from cutaway.train.events import Choice
+from cutaway.train.lock import held
+from cutaway.train.optimizer import learning_rate
+from cutaway.train.recipe import Recipe
 from cutaway.train.setup import Setup
 
 FREE = frozenset(
     f"train.{key}"
     for key in (
-        "at_once", "checkpoint_every", "compile", "evaluate_batches", "evaluate_every", "prompt", "recompute",
-        "sample_every", "shard", "tensorboard",
+        "at_once", "checkpoint_every", "compile", "evaluate_batches", "evaluate_every", "patience", "prompt",
+        "recompute", "sample_every", "shard", "tensorboard",
     )
 ) | {"data.paths", "data.cache"}  # fmt: skip
-"""What may be said anew when a training goes on: it changes no step (the data is known by its contents)."""
+"""What may be said anew when a training goes on: it changes no step (the data is known by its contents). So may the
+number of steps, which changes those to come."""
 
 
 def find(output: Path, resume: bool) -> Path | None:
@@ -36,21 +42,43 @@ def find(output: Path, resume: bool) -> Path | None:
     return begun
 
 
-def claim(output: Path) -> None:
-    """Make the folder, or refuse it before any work is done for nothing."""
+@contextmanager
+def claimed(output: Path) -> Iterator[None]:
+    """Make the folder and hold it alone. A training that is refused before its first step leaves nothing of its own."""
+    if output.exists() and not output.is_dir():
+        raise CutawayError(f"{output} is a file, and a model is written as a folder: choose another name.")
+    training, recipe = output / "training", output / "recipe.toml"
+    new = [path for path in (training, output, *output.parents) if not path.exists()]
+    own_recipe = not recipe.exists()
+    with ExitStack() as stack:
+        stack.callback(remove_empty, new)
+        try:
+            training.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(held(training))
+        except OSError as error:
+            raise CutawayError(f"Nothing can be written to {output}: {error.strerror or error}.") from error
+        try:
+            yield
+        except CutawayError:
+            if training in new and not (output / "metrics.jsonl").exists():
+                shutil.rmtree(training / "tokenizer", ignore_errors=True)
+                if own_recipe:
+                    recipe.unlink(missing_ok=True)
+            raise
+
+
+def remove_empty(folders: list[Path]) -> None:
+    for folder in folders:
+        with suppress(OSError):  # it is a file, or there is something in it
+            folder.rmdir()
+
+
+def require_no_model(output: Path) -> None:
+    """Refuse a folder with a model in it before any work is done for nothing."""
     if (output / "config.json").exists():
         raise CutawayError(
             f"{output} holds a model already, which would be lost: choose another folder, or remove it first."
         )
-    if output.exists() and not output.is_dir():
-        raise CutawayError(f"{output} is a file, and a model is written as a folder: choose another name.")
-    try:
-        (output / "training").mkdir(parents=True, exist_ok=True)
-        probe = output / f".{os.getpid()}.partial"
-        probe.write_text("", encoding="utf-8")
-        probe.unlink()
-    except OSError as error:
-        raise CutawayError(f"Nothing can be written to {output}: {error.strerror or error}.") from error
 
 
 def write_down(ready: Setup, output: Path) -> None:
@@ -90,13 +118,15 @@ def merged(begun: Path, given: Recipe | None) -> Recipe:
     """The recipe a training goes on by: its own, with what may be said anew; refused if something else has changed."""
     was = state.read(begun)
     recipe = Recipe.from_dict(was.recipe)
+    if (begun.parent / kept.FILE).is_file():  # which moves with the folder
+        recipe = recipe.but({"data": {"paths": [str((begun.parent / kept.FILE).absolute())]}})
     if given is None:
         return recipe
     differ = []
     for key in sorted(said(given)):
         new, old = given.get(key), recipe.get(key)
         if key == "train.steps" and new != old:
-            recipe = longer(recipe, new, was.step)
+            recipe = with_steps(recipe, new, was.step)
         elif key in FREE:
             section, _, name = key.partition(".")
             recipe = recipe.but({section: {name: plain(new)}})
@@ -121,19 +151,41 @@ def plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def longer(recipe: Recipe, steps: int, step: int) -> Recipe:
-    """The same recipe for another number of steps, if the learning rate of the steps already done stays what it was."""
-    how = recipe.train
+def with_steps(recipe: Recipe, steps: int, step: int) -> Recipe:
+    """The same recipe for another number of steps in all; the learning rate goes on as in a training of that many."""
+    if steps <= step:
+        raise CutawayError(
+            f"This training has come to step {step:,}, and train.steps = {steps:,} is not beyond it: "
+            "name a higher number, of all steps together, or resume it without one."
+        )
+    often = {
+        "evaluate_every": 20,
+        "sample_every": 10,
+        "checkpoint_every": 10,
+    }  # a training by the clock has left it open
+    open_keys = {key: max(1, steps // times) for key, times in often.items() if not recipe.decided(f"train.{key}")}
+    return recipe.but({"train": {"steps": steps, "time": "", **open_keys}})
 
-    def falls_from(how: Train) -> float:
-        return {"constant": float("inf"), "wsd": how.steps - share(how.decay, how.steps)}.get(how.schedule, 0)
 
-    other = recipe.but({"train": {"steps": steps}})
-    same_start = share(how.warm_up, how.steps) == share(how.warm_up, steps)
-    if steps > step and same_start and min(falls_from(how), falls_from(other.train)) >= step:
-        return other
-    raise CutawayError(
-        f"This training began with train.steps = {how.steps:,}, and is at step {step:,}: its learning rate has "
-        f"followed that number, so that {steps:,} would be another training. Resume it as it was, or begin a new one "
-        "from its result (--from); a constant schedule with warm_up in steps can be made longer."
-    )
+def other_steps(begun: Path, recipe: Recipe) -> tuple[Choice, ...]:
+    """What there is to tell of a training that goes on for another number of steps than it began with."""
+    was = state.read(begun)
+    before = Recipe.from_dict(was.recipe).train
+    if before.steps == recipe.train.steps:
+        return ()
+    if before.time:
+        return (Choice("train.steps", recipe.train.steps, "by the clock before"),)
+    rates = learning_rate(was.step, before), learning_rate(was.step + 1, recipe.train)
+    why = f"{before.steps:,} before; the learning rate was {rates[0]:.2e} and goes on from {rates[1]:.2e}"
+    return (Choice("train.steps", recipe.train.steps, why),)
+
+
+def write_anew(recipe: Recipe, begun: Path, output: Path) -> None:
+    """Keep a recipe that was changed in resuming, so that a training stopped again goes on by it."""
+    was = state.read(begun)
+    if recipe.to_dict() != was.recipe:
+        state.restate(begun, replace(was, recipe=recipe.to_dict()))
+        try:
+            write_text(output / "recipe.toml", recipe.to_toml())
+        except OSError as error:
+            raise state.cannot_write(output / "recipe.toml", error) from error

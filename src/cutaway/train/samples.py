@@ -8,10 +8,19 @@ from cutaway.generate import Settings, generate
 from cutaway.model import GPT
 from cutaway.tokenizer import Tokenizer
 from cutaway.train.events import Sampled
-from cutaway.train.shards import Dataset
+from cutaway.train.shards import Dataset, Split
 
 MOST = 120
 """Tokens in a sample."""
+
+FEW = 100
+"""Of fewer documents the end token is hardly learned, and what a model writes after it is left to chance."""
+
+
+def opening(split: Split, tokenizer: Tokenizer) -> str:
+    """How the text begins: the first words of its first line."""
+    text = tokenizer.decode([token for token in split.tokens[:64].tolist() if token != tokenizer.end])
+    return " ".join(next((line for line in text.splitlines() if line.strip()), "").split()[:3])
 
 
 @torch.no_grad()
@@ -22,12 +31,14 @@ def sample(
     split = dataset.held if len(dataset.held) else dataset.train
     reference = None
     if split.answers is None:
+        prompt = prompt or (opening(dataset.train, tokenizer) if len(dataset.train) < FEW else "")
         given = tokenizer.encode(prompt)[: model.config.context - 1]
         how = Settings(max_tokens=min(MOST, model.config.context - max(1, len(given))), seed=seed)
     else:
         at = number % len(split)
         ids, answer = split[at].tolist(), int(split.answers[at])
-        given, reference = ids[:answer], tokenizer.decode(ids[answer:-1]).strip()
+        given, after = ids[:answer], ids[answer:]
+        reference = tokenizer.decode(after[: after.index(tokenizer.end)]).strip()  # of many answers, the first
         how = Settings(max_tokens=min(MOST, model.config.context - len(given)), top_k=1)
         prompt = tokenizer.decode(given)
     training = model.training

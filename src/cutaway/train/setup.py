@@ -24,6 +24,7 @@ from cutaway.tokenizer import Tokenizer
 from cutaway.train import lora
 from cutaway.train.distributed import Team
 from cutaway.train.events import Choice, Event, Progress
+from cutaway.train.pieces import texts
 from cutaway.train.plan import Facts, Plan, context_for, make_plan, vocabulary_for
 from cutaway.train.recipe import Recipe
 from cutaway.train.records import records
@@ -124,11 +125,11 @@ def find_tokenizer(plan: Plan, task: Task, base: Path | None, tell: Listener) ->
                 f"model.vocabulary is {wanted}, and a vocabulary needs at least {257 + len(task.specials)} entries: "
                 f"the 256 bytes and {1 + len(task.specials)} special tokens."
             )
-        texts = texts_of(recipe, task, every=max(1, size // ENOUGH))
+        learned_from = texts_of(recipe, task, every=max(1, size // ENOUGH))
         tell(Progress("vocabulary", 0, min(size, ENOUGH)))
         specials = ("<|endoftext|>", *task.specials)
         tokenizer = Tokenizer.train(
-            texts, wanted, specials, lambda done: tell(Progress("vocabulary", done, min(size, ENOUGH)))
+            learned_from, wanted, specials, lambda done: tell(Progress("vocabulary", done, min(size, ENOUGH)))
         )
     missing = [name for name in task.specials if name not in tokenizer.specials]
     return tokenizer.with_specials(missing) if missing else tokenizer
@@ -138,9 +139,7 @@ def texts_of(recipe: Recipe, task: Task, every: int) -> Iterator[str]:
     """What a vocabulary is learned from: the texts of every so many records."""
     for record, _ in islice(read(recipe, task), 0, None, every):
         for name in task.fields:
-            value = record.get(name)
-            many = value if isinstance(value, list | tuple) else [value]
-            yield from (one for one in many if isinstance(one, str))
+            yield from texts(record.get(name))
 
 
 def example_lengths(recipe: Recipe, task: Task, tokenizer: Tokenizer) -> list[int]:
@@ -233,7 +232,9 @@ def base_model(folder: Path, task: Task, tokenizer: Tokenizer, dropout: float) -
     if (folder / CONFIG).is_file() and SCORE in huggingface.read_tensors(huggingface.find(folder)):
         classifier = read_classifier(folder)
         body = with_vocabulary(classifier.gpt, len(tokenizer), dropout)
-        same = classifier.score.out_features == task.outputs and load_task(folder).settings() == task.settings()
+        own = load_task(folder)
+        own = own if task.limit is None else own.within(task.limit)
+        same = classifier.score.out_features == task.outputs and own.settings() == task.settings()
         if not same:
             return body
         classifier.gpt = body

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cutaway.errors import CutawayError
+from cutaway.processor import cores
 from cutaway.tasks.task import Task
 from cutaway.train import pieces, sources
 from cutaway.train.blocks import Block
@@ -33,7 +34,7 @@ from cutaway.train.digests import digests
 from cutaway.train.merge import merge
 from cutaway.train.pieces import Method, Summary
 from cutaway.train.records import BLOCK, blocks
-from cutaway.train.workers import cores, no_room, work
+from cutaway.train.workers import no_room, work
 
 if TYPE_CHECKING:
     from cutaway.tokenizer import Tokenizer
@@ -93,6 +94,8 @@ class Split:
     """UTF-8 bytes of the text."""
     rows: int = 1
     """So many examples in a row belong to one record and stay together."""
+    counted: NDArray[np.uint8] | None = None
+    """1 for each token that counts in the loss, in tasks whose examples have several answers."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -145,6 +148,7 @@ def _split(folder: Path, side: str, about: Mapping[str, Any]) -> Split:
         labels=array("labels", "<i4") if about["labelled"] else None,
         bytes=about[side]["bytes"],
         rows=about["rows"],
+        counted=array("counted", "<u1") if about.get("many_answers") else None,
     )
 
 
@@ -254,6 +258,7 @@ class _Job:
             "dtype": self.how.dtype,
             "plain": self.how.task.name == "language",
             "labelled": self.how.task.outputs > 0,
+            "many_answers": self.how.many_answers,
             "rows": self.how.task.rows if self.how.task.outputs else 1,
             **sides,
             "report": asdict(report),

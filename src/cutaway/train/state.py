@@ -51,7 +51,9 @@ class State:
     recipe: dict[str, Any]
     loss: float | None = None
     best: dict[str, Any] | None = None
-    """The step and the loss of the weights that were best on held-out data."""
+    """The step and the loss of the weights that were best on held-out data, and how many measurements came since."""
+    progress: float = 0.0
+    """How much of the steps, or of the time for them, is gone: from 0 to 1 (see pace.py)."""
     made_with: dict[str, Any] = field(default_factory=lambda: {"torch": torch.__version__, "version": VERSION})
 
 
@@ -159,6 +161,17 @@ def load(folder: Path, tensors: dict[str, Tensor]) -> None:
                 tensor.copy_(file.get_tensor(name))
     except (OSError, SafetensorError, RuntimeError) as error:
         raise damaged(folder, error) from None
+
+
+def restate(folder: Path, state: State) -> None:
+    """Write down another state for the tensors of a checkpoint: the recipe it goes on by has changed."""
+    beside = folder / f".{FILE}.partial"
+    try:
+        beside.write_text(json.dumps(asdict(state), indent=1) + "\n", encoding="utf-8")
+        flush(beside)
+        beside.replace(folder / FILE)
+    except OSError as error:
+        raise cannot_write(folder / FILE, error) from error
 
 
 def remove(folder: Path) -> None:

@@ -39,11 +39,6 @@ class Done:
     summary: Summary
 
 
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def work(
     blocks: Iterator[Block], name: Callable[[Block], str], method: Method, folder: Path, workers: int
 ) -> Iterator[Done]:

@@ -61,6 +61,16 @@ export const shareStep = (share: number, most = 1): number =>
 export const signedStep = (value: number, most: number): number =>
   most > 0 && !Number.isNaN(value) ? Math.round(127.5 + 127.5 * Math.max(-1, Math.min(1, value / most))) : 128;
 
+/** Each row of a table of shares by its own largest: a row of one strong and a row of many weak ones can both be read. */
+export function byRow(values: Float32Array, columns: number): Float32Array {
+  const out = new Float32Array(values.length);
+  for (let start = 0; start < values.length; start += columns) {
+    const most = largest(values.subarray(start, start + columns));
+    if (most > 0) for (let i = start; i < start + columns; i++) out[i] = values[i]! / most;
+  }
+  return out;
+}
+
 /** The largest size of a finite number, masked scores left out. */
 export function largest(values: ArrayLike<number>): number {
   let most = 0;

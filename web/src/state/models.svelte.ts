@@ -26,6 +26,16 @@ interface Waking {
 
 const LOOK = 250;
 
+/** A model that could not be loaded, and why. */
+export class NotOpened extends Refused {
+  constructor(
+    readonly model: string,
+    failure: Failure,
+  ) {
+    super(failure);
+  }
+}
+
 class Models {
   list = $state.raw<Model[]>([]);
   /** The model being woken, and how far it is. */
@@ -40,12 +50,13 @@ class Models {
     try {
       let now = await post<Waking>('models', { name }, signal);
       const slept = now.phase !== 'awake';
-      while (now.phase === 'fetching' || now.phase === 'reading') {
+      while (now.phase !== 'awake') {
+        if (now.phase === 'failed') throw new NotOpened(name, now.error!);
         this.waking = now;
         await new Promise((done) => setTimeout(done, LOOK));
-        now = await get<Waking>('models/waking', { name }, signal);
+        // A server that was started anew meanwhile knows nothing of it: begin again.
+        now = now.phase === 'asleep' ? await post<Waking>('models', { name }, signal) : await get<Waking>('models/waking', { name }, signal);
       }
-      if (now.phase === 'failed') throw new Refused({ ...now.error!, code: 'model' });
       if (slept) void this.refresh().catch(() => undefined);
     } finally {
       if (this.waking?.name === name) this.waking = null;

@@ -1,6 +1,6 @@
-/** What belongs to the reader, not to the view: language and theme. Kept in this browser. */
+/** What belongs to the reader, not to the view: language, theme, keys. Kept in this browser. */
 
-import { catalogue, compose, LANGUAGES, type Language } from '../lib/catalogue';
+import { catalogue, compose, LANGUAGES, type Language, type Values } from '../lib/catalogue';
 
 export type Theme = 'auto' | 'light' | 'dark';
 
@@ -30,6 +30,8 @@ export function asLanguage(tag: string | null | undefined): Language | null {
 class Preferences {
   language = $state<Language>('en');
   theme = $state<Theme>('auto');
+  /** Whether letters, digits and signs alone are shortcuts. */
+  letters = $state(remembered('letters') !== 'off');
   /** Whether the system asks for dark; counts where the theme is auto. */
   systemDark = $state(false);
   dark = $derived(this.theme === 'dark' || (this.theme === 'auto' && this.systemDark));
@@ -55,6 +57,11 @@ class Preferences {
     remember('language', language);
   }
 
+  useLetters(on: boolean): void {
+    this.letters = on;
+    remember('letters', on ? 'on' : 'off');
+  }
+
   wear(theme: Theme): void {
     this.theme = theme;
     remember('theme', theme);
@@ -64,7 +71,7 @@ class Preferences {
 export const preferences = new Preferences();
 
 /** The message of this key in the reader's language. */
-export function t(key: string, values?: Record<string, string | number>): string {
+export function t(key: string, values?: Values): string {
   const message = catalogue[preferences.language][key] ?? catalogue.en[key];
   return message === undefined ? key : compose(message, preferences.language, values);
 }

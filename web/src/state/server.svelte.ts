@@ -1,12 +1,13 @@
-/** Asking the server. A newer question aborts the older one; when the server goes away it is said, and asked again. */
+/** Asking the server. A newer question aborts the older one; when the server goes away it is said, and no question is lost. */
 
 import { table, type Table } from '../lib/binary';
+import type { Values } from '../lib/catalogue';
 
 export interface Failure {
   code: string;
   what: string;
   remedy: string;
-  values: Record<string, number>;
+  values: Values;
 }
 
 export class Refused extends Error {
@@ -17,31 +18,40 @@ export class Refused extends Error {
 
 export type Query = Record<string, string | number | number[] | null | undefined>;
 
+const PAUSE = 1000;
+
 class Connection {
   lost = $state(false);
-  /** Goes up whenever the server has come back: every question is then asked anew. */
-  epoch = $state(0);
+  /** Have the server make again what it has forgotten: the text being shown, in its model. Set by the moment. */
+  remake: () => Promise<void> = () => Promise.resolve();
+  #waiting: (() => void)[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  fail(): void {
+  /** The server cannot be reached: said, and tried until it can. */
+  back(): Promise<void> {
     this.lost = true;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.retry(), 2000);
+    this.#timer = setTimeout(() => void this.retry(), PAUSE);
+    return new Promise((done) => this.#waiting.push(done));
   }
 
   async retry(): Promise<void> {
-    try {
-      const response = await fetch('api/health');
-      if (!response.ok) throw new Error();
-      this.lost = false;
-      this.epoch++;
-    } catch {
-      this.fail();
+    clearTimeout(this.#timer);
+    if (!(await reachable())) {
+      this.#timer = setTimeout(() => void this.retry(), PAUSE);
+      return;
     }
+    this.lost = false;
+    for (const done of this.#waiting.splice(0)) done();
   }
 }
 
 export const connection = new Connection();
+
+export const reachable = (): Promise<boolean> => fetch('api/health').then(
+  (response) => response.ok,
+  () => false,
+);
 
 export function address(path: string, query: Query = {}): string {
   const search = new URLSearchParams();
@@ -53,37 +63,70 @@ export function address(path: string, query: Query = {}): string {
   return `api/${path}${tail ? `?${tail}` : ''}`;
 }
 
-async function send(path: string, init: RequestInit): Promise<Response> {
-  let response: Response;
-  try {
-    response = await fetch(path, init);
-  } catch (error) {
-    if ((error as Error).name !== 'AbortError') connection.fail();
-    throw error;
+/** Ask, and read the answer. A question that finds no server waits until there is one, and is then asked again. */
+async function send<T>(path: string, init: RequestInit, read: (response: Response) => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      const response = await fetch(path, init);
+      if (response.ok) return await read(response);
+      throw new Refused(await refusal(response));
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error; // how fetch says that there was no answer, or half of one
+      await connection.back();
+      init.signal?.throwIfAborted();
+    }
   }
-  if (response.ok) return response;
-  let failure: Failure | undefined;
+}
+
+async function refusal(response: Response): Promise<Failure> {
   try {
-    failure = ((await response.json()) as { error?: Failure }).error;
-  } catch {
+    const { error } = (await response.json()) as { error?: Failure };
+    if (error) return error;
+  } catch (error) {
+    if (error instanceof TypeError) throw error;
     // not our JSON: a proxy, perhaps
   }
-  throw new Refused(failure ?? { code: 'bug', what: `${response.status} ${response.statusText}`, remedy: '', values: {} });
+  const what = `${response.status} ${response.statusText}`;
+  return { code: 'bug', what, remedy: '', values: { what } };
 }
 
-export async function get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
-  return (await (await send(address(path, query), { signal })).json()) as T;
+const GONE = new Set(['forgotten', 'asleep']);
+
+/** Ask; what the server has forgotten meanwhile (it was started anew, perhaps) is made again first. */
+export async function kept<T>(question: () => Promise<T>, remake: () => Promise<unknown> = () => connection.remake()): Promise<T> {
+  for (let tries = 3; ; tries--) {
+    try {
+      return await question();
+    } catch (error) {
+      if (!(error instanceof Refused) || !GONE.has(error.failure.code) || !tries) throw error;
+      await remake();
+    }
+  }
 }
 
-export async function getTable(path: string, query: Query = {}, signal?: AbortSignal): Promise<Table> {
-  const response = await send(address(path, query), { signal });
-  const { headers } = response;
-  return table(await response.arrayBuffer(), headers.get('X-Type') ?? '', headers.get('X-Shape') ?? '');
+const json = <T>(response: Response): Promise<T> => response.json() as Promise<T>;
+
+export function get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
+  return send<T>(address(path, query), { signal }, json);
 }
 
-export async function post<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
+export function getTable(path: string, query: Query = {}, signal?: AbortSignal): Promise<Table> {
+  return send(address(path, query), { signal }, async (response) => {
+    const { headers } = response;
+    return table(await response.arrayBuffer(), headers.get('X-Type') ?? '', headers.get('X-Shape') ?? '');
+  });
+}
+
+export function post<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
   const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body), signal };
-  return (await (await send(`api/${path}`, init)).json()) as T;
+  return send<T>(`api/${path}`, init, json);
+}
+
+const pending = new Set<() => void>();
+
+/** Give up every question that is still open; the server stops working on it inside the next block. */
+export function cancel(): void {
+  for (const giveUp of [...pending]) giveUp();
 }
 
 /** The answer to a question that changes: the last one stays until the next has come. */
@@ -97,14 +140,10 @@ export class Answer<T> {
  * Keeps asking as the question changes (it is read inside an effect; null asks nothing). Call it while a component is
  * being made. `wait` milliseconds let a quick hand finish.
  */
-export function keepAsking<T>(
-  question: () => ((signal: AbortSignal) => Promise<T>) | null,
-  options: { wait?: number; onforgotten?: () => void } = {},
-): Answer<T> {
+export function keepAsking<T>(question: () => ((signal: AbortSignal) => Promise<T>) | null, options: { wait?: number; remake?: () => Promise<unknown> } = {}): Answer<T> {
   const answer = new Answer<T>();
   let latest = 0;
   $effect(() => {
-    void connection.epoch;
     const asked = question();
     const mine = ++latest;
     if (!asked) {
@@ -113,25 +152,32 @@ export function keepAsking<T>(
     }
     const control = new AbortController();
     answer.busy = true;
+    const giveUp = (): void => {
+      clearTimeout(timer);
+      control.abort();
+      pending.delete(giveUp);
+      answer.busy = false;
+      answer.failure = { code: 'cancelled', what: '', remedy: '', values: {} };
+    };
+    pending.add(giveUp);
     const timer = setTimeout(async () => {
       try {
-        const value = await asked(control.signal);
+        const value = await kept(() => asked(control.signal), options.remake);
         if (mine !== latest) return; // an older answer never replaces a newer one
         answer.value = value;
         answer.failure = null;
         answer.busy = false;
       } catch (error) {
         if (mine !== latest || control.signal.aborted) return;
-        if (error instanceof Refused && error.failure.code === 'forgotten' && options.onforgotten) {
-          options.onforgotten();
-          return;
-        }
         answer.busy = false;
-        if (error instanceof Refused) answer.failure = error.failure;
-        else if (!connection.lost) answer.failure = { code: 'bug', what: String(error), remedy: '', values: {} };
+        const what = String(error);
+        answer.failure = error instanceof Refused ? error.failure : { code: 'bug', what, remedy: '', values: { what } };
+      } finally {
+        pending.delete(giveUp);
       }
     }, options.wait ?? 0);
     return () => {
+      pending.delete(giveUp);
       clearTimeout(timer);
       control.abort();
     };

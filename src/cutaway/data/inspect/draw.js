@@ -20,12 +20,12 @@ const draw = (() => {
     if (text) root.append(make("p", text, "faint"));
   };
 
-  /** The text as chips; `shares` (0 to 1) tints them, `notes` is what pointing at one says. */
-  const chips = (tokens, shares, hue = "token", notes) => {
+  /** The text as chips; `shares` (0 to 1) tints them, in the other colour where one is `against`; `notes` is what pointing at one says. */
+  const chips = (tokens, shares, hue = "token", notes, against) => {
     const line = make("div", undefined, "chips");
     tokens.forEach((token, i) => {
       const chip = make("span", visible(token), "chip");
-      if (shares) chip.style.background = tint(hue, shares[i] ?? 0);
+      if (shares) chip.style.background = tint(against?.[i] ? "minus" : hue, shares[i] ?? 0);
       chip.title = `${i}: ${notes ? notes[i] : `id ${token.id}`}`;
       line.append(chip);
       if (token.text && token.text.endsWith("\n")) line.append(make("br"));
@@ -71,25 +71,27 @@ const draw = (() => {
     return canvas.getImageData(0, 0, 1, 1).data;
   };
 
-  /** A matrix as a picture, its rows labelled where they are high enough; pointing at a cell, or going there with the arrow keys, says its numbers.
-   *  null cells (the mask) stay empty. */
-  const heat = (matrix, describe, labels) => {
+  /** A matrix as a picture, its rows (and columns) named, of many as many as can be read; pointing at a cell, or going there with the arrow keys,
+   *  says its numbers. The strongest of all has the full colour, or `byRow` the strongest of each row. null cells (the mask) stay empty. */
+  const heat = (matrix, describe, labels, { across, byRow = false } = {}) => {
     const rows = matrix.length, columns = matrix[0].length;
-    const values = matrix.flat();
+    const values = matrix.flat(), darkest = matrix.map(largest);
     const most = largest(values);
     const [plus, minus] = [colour("plus"), colour("minus")];
     const canvas = make("canvas");
     [canvas.width, canvas.height] = [columns, rows];
     const cell = Math.max(1, Math.min(22, Math.floor(900 / columns)));
-    canvas.style.width = `${columns * cell}px`;
+    const high = rows <= 64 ? Math.max(14, cell) : cell; // a few rows are high enough for their names, however many columns there are
+    [canvas.style.width, canvas.style.height] = [`${columns * cell}px`, `${rows * high}px`];
     canvas.setAttribute("role", "img");
-    canvas.setAttribute("aria-label", `${rows} rows, ${columns} columns; strongest ${number(most)}. Arrow keys go from cell to cell.`);
+    canvas.setAttribute("aria-label", `${rows} rows, ${columns} columns; full colour is ${byRow ? "the strongest of its row" : number(most)}. Arrow keys go from cell to cell.`);
     canvas.tabIndex = 0;
     const image = new ImageData(columns, rows);
     values.forEach((value, i) => {
       if (value === null) return;
       const ink = value < 0 ? minus : plus;
-      image.data.set([ink[0], ink[1], ink[2], Math.round((255 * Math.abs(value)) / most)], 4 * i);
+      const share = Math.abs(value) / (byRow ? darkest[Math.floor(i / columns)] : most);
+      image.data.set([ink[0], ink[1], ink[2], Math.round(255 * (byRow ? share ** 0.6 : share))], 4 * i);
     });
     canvas.getContext("2d").putImageData(image, 0, 0);
     const note = make("p", " ", "note"), mark = make("span", undefined, "mark"), field = add(make("div", undefined, "field"), canvas, mark);
@@ -114,14 +116,23 @@ const draw = (() => {
       tell(...to);
       frame();
     });
-    if (!labels || cell < 14) return add(make("div"), field, note);
-    const names = add(make("div", undefined, "labels"), ...labels.map((label) => {
-      const line = make("div", label);
-      line.style.height = line.style.lineHeight = `${cell}px`;
+    const scale = make("p", `full colour: ${byRow ? "the strongest of its row" : number(most)}`, "faint");
+    if (!labels) return add(make("div"), field, scale, note);
+    const named = (list, size, place) => {
+      const stride = Math.ceil(14 / size);
+      return list.flatMap((label, i) => i % stride ? [] : [place(make("div", stride > 1 ? `${i} ${label}` : label), i * size)]);
+    };
+    const names = add(make("div", undefined, "labels"), ...named(labels, high, (line, at) => {
+      line.style.top = `${at + (high - 14) / 2}px`;
+      return line;
+    }));
+    names.style.height = `${rows * high}px`;
+    const over = add(make("div", undefined, "over"), ...named(across ?? [], cell, (line, at) => {
+      line.style.left = `${at + cell / 2}px`;
       return line;
     }));
     canvas.style.maxWidth = "none";
-    return add(make("div"), add(make("div", undefined, "labelled"), names, field), note);
+    return add(make("div"), add(make("div", undefined, "labelled"), names, add(make("div"), ...(across ? [over] : []), field)), scale, note);
   };
 
   /** One of several pictures, chosen with buttons. */
@@ -152,6 +163,8 @@ const draw = (() => {
 
   const candidates = (list) => bars(list.map((one) => [visible(one.token), one.probability, `logit ${number(one.logit)}`]), { show: percent, most: 1 });
 
+  const LONG = 48; // tokens from which a row of weights is tinted by its own strongest: the first row is always a weight of 1
+
   const views = {
     attention(root, run, data) {
       const words = run.tokens.map(visible);
@@ -159,7 +172,8 @@ const draw = (() => {
       const first = data.position ?? 0;
       const tables = ["weights", "masked", "scores"].filter((name) => data[name]);
       root.append(choose(tables.map((name) => [name, name]), (name) => heat(data[name], (row, column, value) =>
-        `${words[first + row]} → ${words[column]}: ${value === null ? "masked" : number(value)}`, words.slice(first, first + data[name].length))));
+        `${words[first + row]} → ${words[column]}: ${value === null ? "masked" : number(value)}`, words.slice(first, first + data[name].length),
+      { across: words.slice(0, data[name][0].length), byRow: name === "weights" && data[name].length > LONG })));
       const rows = ["queries", "keys", "values", "output", "merged", "projected"].filter((name) => data[name]);
       if (rows.length) section(root, "Vectors", "A row is a token, a column a number of its vector.");
       if (rows.length) root.append(choose(rows.map((name) => [name, name]), (name) => heat(data[name], (row, column, value) =>
@@ -179,9 +193,19 @@ const draw = (() => {
       }
       for (const name of ["entropy", "distance", "previous", "first", "itself", "induction"].filter((one) => data[one])) {
         const most = largest(data[name].flat());
-        section(root, name);
+        section(root, name, name === "induction" ? `from ${data.induction_queries} ${data.induction_queries === 1 ? "query" : "queries"}` : "");
         root.append(table(["layer", ...data[name][0].map((_, head) => `head ${head}`)], data[name].map((row, i) =>
           [data.layers[i], ...row.map((value) => ({ text: number(value), tint: value / most }))])));
+      }
+    },
+    roles(root, run, data) {
+      section(root, "What kind of head each is", `${data.texts} texts of ${data.tokens} random tokens, each said twice: ${number(data.queries)} queries.`);
+      for (const [name, what] of [["induction", "The weight on what followed this token the first time."], ["previous", "The weight on the token before."],
+        ["duplicate", "The weight on the same token the first time."]]) {
+        section(root, name, what);
+        const { mean, margin } = data[name];
+        root.append(table(["layer", ...mean[0].map((_, head) => `head ${head}`)], mean.map((row, i) =>
+          [i, ...row.map((value, head) => ({ text: number(value), tint: value, title: `± ${number(margin[i][head])} (95 %)` }))])));
       }
     },
     path(root, run, data) {
@@ -197,10 +221,10 @@ const draw = (() => {
       root.append(bars(rows.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]))));
     },
     lens(root, run, data) {
-      section(root, "After each layer", "The likeliest next token if the stack ended there, tinted by its probability; the number is the rank of the token that comes.");
+      section(root, "After each layer", "The likeliest next token if the stack ended there, tinted by its probability; the number is the rank of the token that comes, or in brackets would come.");
       const words = (pair) => visible(data.words[pair[0]]);
       root.append(table(["token", "next", ...data.layers], data.positions.map((position, i) => [
-        { text: visible(run.tokens[position]), word: true }, { text: visible(data.chosen[i]), word: true },
+        { text: visible(run.tokens[position]), word: true }, { text: position + 1 < run.tokens.length ? visible(data.chosen[i]) : `(${visible(data.chosen[i])})`, word: true },
         ...data.layers.map((layer, l) => ({ text: `${words(data.top[l][i][0])}  ${data.rank[l][i].toLocaleString("en")}`, word: true, tint: data.top[l][i][0][1],
           title: `${layer}: ${data.top[l][i].map((pair) => `${words(pair)} ${percent(pair[1])}`).join(", ")}` }))])));
       for (const one of data.watch) {
@@ -210,12 +234,13 @@ const draw = (() => {
       }
     },
     saliency(root, run, data) {
-      section(root, "Which tokens caused it", `Choose a token: those before it are tinted by their share (${data.method}).`);
+      section(root, "Which tokens caused it", `Choose a token: those before it are tinted by their share (${data.method}); orange ones, with a minus, speak against it.`);
       root.append(choose(data.targets.map((target, i) => [i, visible(target.token)]), (i) => {
-        const share = data.share[i], most = largest(share);
-        return add(make("div"), chips(run.tokens, share.map((value) => value / most), "token", share.map(percent)),
-          bars(share.map((value, at) => [`${visible(run.tokens[at])}`, value, `token ${at}`]).filter((row) => row[1] > 0)
-            .sort((a, b) => b[1] - a[1]).slice(0, 20), { show: percent }));
+        const share = data.share[i], signed = data.signed[i], most = largest(share), against = signed.map((value) => value < 0);
+        const said = (value) => `${value < 0 ? "−" : ""}${percent(Math.abs(value))}`, sum = (at) => `${signed[at] < 0 ? "−" : "+"}${number(Math.abs(signed[at]))}`;
+        return add(make("div"), chips(run.tokens, share.map((value) => value / most), "token", share.map((value, at) => `${said(against[at] ? -value : value)}, ${sum(at)}`), against),
+          bars(share.map((value, at) => [`${visible(run.tokens[at])}`, against[at] ? -value : value, `token ${at}, ${sum(at)} logits`]).filter((row) => row[1] !== 0)
+            .sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 20), { show: said }));
       }));
     },
     neurons(root, run, data) {
@@ -238,7 +263,7 @@ const draw = (() => {
       }
     },
     factors(root, run, data) {
-      section(root, `${data.count} factors`, `Patterns of firing, the strongest first; together they leave ${percent(data.error)} unexplained.`);
+      section(root, `${data.count} factors`, `Patterns of firing, the strongest first; together they leave ${percent(data.unexplained)} of the activations' sum of squares unexplained.`);
       data.factors.forEach((factor, i) => root.append(make("h2", `factor ${i}: ${percent(factor.share)}`),
         make("p", `neurons ${factor.neurons.map(([layer, neuron]) => `${layer}/${neuron}`).join(" ")}`, "faint"),
         chips(run.tokens, factor.tokens, "neuron", factor.tokens.map(number))));

@@ -12,7 +12,7 @@ Tokens = Annotated[int, Query(ge=1, le=100)]
 
 
 def drawing(
-    temperature: Annotated[float, Query(gt=0, le=100)] = 1.0,
+    temperature: Annotated[float, Query(ge=0, le=100)] = 1.0,
     top_k: Annotated[int, Query(ge=0)] = 40,
     top_p: Annotated[float, Query(gt=0, le=1)] = 1.0,
     seed: Annotated[int, Query(ge=0, lt=1 << 32)] = 1,
@@ -40,6 +40,7 @@ def router(explorer: Explorer) -> APIRouter:
 
         def work() -> dict[str, Any]:
             run = explorer.run(key)
+            explorer.worker.expect(max_tokens, run.lm.model)
             choices, cache = choices_and_cache(run.lm, list(run.ids), max_tokens, k, run, **how)
             return {"choices": choices.to_dict(), "cache": cache.to_dict()}
 

@@ -19,7 +19,7 @@ def router(explorer: Explorer) -> APIRouter:
     async def view(
         key: str,
         request: Request,
-        first: Annotated[int, Query(ge=0)] = 0,
+        first: int = 0,
         count: Annotated[int, Query(ge=1, le=WINDOW)] = WINDOW,
         k: Annotated[int, Query(ge=1, le=20)] = 5,
         watch: Annotated[list[int] | None, Query(max_length=8)] = None,
@@ -28,7 +28,8 @@ def router(explorer: Explorer) -> APIRouter:
 
         def work() -> dict[str, Any]:
             run = explorer.run(key)
-            positions = list(range(min(first, len(run) - 1), min(first + count, len(run))))
+            start = run.position(first)
+            positions = list(range(start, min(start + count, len(run))))
             return lens(run, positions, k, watch=tuple(watch or ())).to_dict()
 
         return await explorer.worker.run(request, work)

@@ -51,7 +51,7 @@ def predict(logits: Tensor, how: Sampling, vocabulary: int, position: int, dice:
     from cutaway.sampling import draw, likeliest, probabilities, softmax
 
     scores = logits.float().cpu().numpy()
-    own, chance = softmax(scores)[:vocabulary], probabilities(scores, how)[:vocabulary]
+    own, chance = softmax(scores)[:vocabulary], probabilities(scores[:vocabulary], how)
     best = likeliest(own, SKYLINE)
     return Next(
         position=position,

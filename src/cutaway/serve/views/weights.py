@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
+from cutaway.config import SIZES
+from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.numbers import rounded
 from cutaway.serve.explorer import Explorer
+
+if TYPE_CHECKING:
+    from cutaway.inspect.picture import Picture
+    from cutaway.language_model import LanguageModel
 
 DRAWN = 64
 """So many matrices drawn are remembered: weights do not change."""
@@ -21,10 +27,26 @@ def router(explorer: Explorer) -> APIRouter:
     drawn: OrderedDict[tuple[str, str, int, int], dict[str, Any]] = OrderedDict()
 
     @api.get("/weights")
-    def table(model: Model) -> dict[str, Any]:
+    def table(model: Model = "builtin", size: Annotated[str, Query(max_length=100)] = "") -> dict[str, Any]:
+        """Every matrix of a model; or of one of GPT-2's four sizes, from its shape alone."""
         from cutaway.inspect.parameters import parameters
 
-        return {"model": model, **parameters(explorer.models.get(model).config).to_json()}
+        if size and size not in SIZES:
+            raise CutawayError(f"GPT-2 has no size {size!r}.{nearest(size, SIZES)}")
+        config = SIZES[size] if size else explorer.models.get(model).config
+        return {"model": size or model, **parameters(config).to_json()}
+
+    @api.get("/weights/sizes")
+    def sizes() -> list[dict[str, Any]]:
+        """GPT-2's four sizes, with what the paper printed and how it came to it."""
+        from cutaway.inspect.parameters import parameters
+
+        found = []
+        for name, config in SIZES.items():
+            told = parameters(config).to_json()
+            shape = {one: getattr(config, one) for one in ("layers", "heads", "width")}
+            found.append({"name": name, **shape, **{one: told[one] for one in ("total", "parts", "paper")}})
+        return found
 
     @api.get("/weights/matrix")
     async def matrix(
@@ -35,19 +57,19 @@ def router(explorer: Explorer) -> APIRouter:
         bins: Annotated[int, Query(ge=1, le=200)] = 61,
     ) -> dict[str, Any]:
         from cutaway.inspect.distribution import distribution
-        from cutaway.inspect.picture import picture
 
         def work() -> dict[str, Any]:
             lm = explorer.models.get(model)
             asked = (model, name, size, bins)
             if asked not in drawn:
                 spread = distribution(lm, name, bins).to_dict()
-                drawn[asked] = {"model": model, "picture": picture(lm, name, size).to_dict(), "distribution": spread}
+                picture = as_stored(lm, name, size).to_dict()
+                drawn[asked] = {"model": model, "picture": picture, "distribution": spread}
                 while len(drawn) > DRAWN:
                     drawn.popitem(last=False)
             return drawn[asked]
 
-        return await explorer.worker.run(request, work)
+        return await explorer.drawing.run(request, work)
 
     @api.get("/weights/pictures")
     async def pictures(
@@ -57,17 +79,24 @@ def router(explorer: Explorer) -> APIRouter:
         size: Annotated[int, Query(ge=1, le=32)] = 16,
     ) -> dict[str, Any]:
         """Small pictures of several matrices: the means, and the largest weight of each."""
-        from cutaway.inspect.picture import picture
 
         def work() -> dict[str, Any]:
             lm = explorer.models.get(model)
             found = {}
             for one in name:
-                explorer.worker.check()
-                seen = picture(lm, one, size)
+                explorer.drawing.check()
+                seen = as_stored(lm, one, size)
                 found[one] = {"mean": rounded(seen.mean), "std": rounded(seen.total["std"])}
             return {"model": model, "pictures": found}
 
-        return await explorer.worker.run(request, work)
+        return await explorer.drawing.run(request, work)
 
     return api
+
+
+def as_stored(lm: LanguageModel, name: str, size: int) -> Picture:
+    """A matrix as the page draws it and its table counts it: inputs x outputs."""
+    from cutaway.inspect.parameters import find
+    from cutaway.inspect.picture import picture
+
+    return picture(lm, find(lm.config, name).stored, size)

@@ -8,14 +8,25 @@ export interface Saliency {
   method: Method;
   targets: { position: number; token: Token; probability: number }[];
   share: number[][];
+  /** Gradient × input added up, in units of the score: below zero a token speaks against the target. */
+  signed: number[][];
   norm: number[];
   gap: number[] | null;
 }
 
-/** The strongest causes first: positions and shares. */
-export function strongest(shares: number[], most: number): { position: number; share: number }[] {
+export interface Cause {
+  position: number;
+  share: number;
+  signed: number;
+}
+
+/** A share as it is written: with a minus where the token speaks against the one explained. */
+export const withSign = (share: string, signed: number): string => (signed < 0 ? `−${share}` : share);
+
+/** The strongest causes first, for and against. */
+export function strongest(shares: number[], signed: number[], most: number): Cause[] {
   return shares
-    .map((share, position) => ({ position, share }))
+    .map((share, position) => ({ position, share, signed: signed[position]! }))
     .filter((one) => one.share > 0)
     .sort((a, b) => b.share - a.share || a.position - b.position)
     .slice(0, most);

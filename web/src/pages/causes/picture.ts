@@ -6,7 +6,7 @@ import { colour, el, picture, text } from '../../lib/svg';
 import { visible, type Token } from '../../lib/token';
 import { palette } from '../../state/palette.svelte';
 import { t } from '../../state/preferences.svelte';
-import type { Saliency } from './causes';
+import { withSign, type Saliency } from './causes';
 
 export function causesPicture(found: Saliency[], tokens: Token[]): string {
   const [wide, high] = [800, 46];
@@ -27,12 +27,13 @@ export function causesPicture(found: Saliency[], tokens: Token[]): string {
       }
       const last = i === goal.position;
       const strength = last ? 0 : Math.sqrt(one.share[0]![i]! / most);
+      const against = !last && one.signed[0]![i]! < 0;
       const ink = colour(last ? 'paper' : 'ink');
       body.push(
-        el('rect', { x, y, width, height: high - 6, rx: 5, fill: last ? colour('token') : css(palette.share[Math.round(127 * strength)]!) }),
+        el('rect', { x, y, width, height: high - 6, rx: 5, fill: last ? colour('token') : css(against ? palette.signed[128 - Math.round(64 * strength)]! : palette.share[Math.round(127 * strength)]!) }),
         text(x + width / 2, y + 17, name, { 'text-anchor': 'middle', 'font-family': 'monospace', fill: ink }),
-        last ? '' : el('rect', { x: x + 4, y: y + 20, width: (((width - 8) * one.share[0]![i]!) / most).toFixed(1), height: 3, rx: 1.5, fill: colour('attention') }),
-        text(x + width / 2, y + 35, last ? '▲' : percent(one.share[0]![i]!), { 'text-anchor': 'middle', 'font-size': 11, fill: ink }),
+        last ? '' : el('rect', { x: x + 4, y: y + 20, width: (((width - 8) * one.share[0]![i]!) / most).toFixed(1), height: 3, rx: 1.5, fill: colour(against ? 'below' : 'attention') }),
+        text(x + width / 2, y + 35, last ? '▲' : withSign(percent(one.share[0]![i]!), one.signed[0]![i]!), { 'text-anchor': 'middle', 'font-size': 11, fill: ink }),
       );
       x += width + 4;
     }

@@ -106,7 +106,7 @@ export function words(one: Change): string {
   const layer = one.layer ?? /^blocks\.(\d+)\./.exec(one.name ?? '')?.[1] ?? 0;
   const said =
     one.kind === 'ablate_head' ? t('change.does_ablate_head', { layer, head: one.head ?? 0 })
-    : one.kind === 'ablate_neuron' ? t('change.does_ablate_neuron', { layer, neuron: one.neuron ?? 0 })
+    : one.kind === 'ablate_neuron' ? t('change.does_ablate_neuron', { layer, neuron: String(one.neuron ?? 0) })
     : one.kind === 'toward' ? t('change.does_toward', { layer, token: quoted(one.token), strength: number(one.strength ?? 1) })
     : one.kind === 'steer' && one.away ? t('change.does_steer_between', { layer, toward: quoted(one.toward), away: quoted(one.away), strength: number(one.strength ?? 1) })
     : one.kind === 'steer' ? t('change.does_steer', { layer, toward: quoted(one.toward), strength: number(one.strength ?? 1) })

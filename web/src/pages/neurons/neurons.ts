@@ -21,7 +21,8 @@ export interface Neurons {
 export interface Factors {
   count: number;
   layers: number[];
-  error: number;
+  /** The share of the activations' sum of squares that the factors leave. */
+  unexplained: number;
   factors: { tokens: number[]; share: number; by_layer: number[]; neurons: [number, number, number][] }[];
 }
 

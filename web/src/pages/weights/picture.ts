@@ -10,7 +10,7 @@ export function matrixPicture(seen: Seen, values: number[][]): string {
   const { picture: found, distribution: spread } = seen;
   const cell = 480 / Math.max(found.columns, found.rows);
   const most = largest(values.flat());
-  const body = [text(16, 26, `${found.name}  ${found.shape.map(count).join(' × ')}`, { 'font-weight': 600, 'font-family': 'monospace' })];
+  const body = [text(16, 26, `${found.name}  ${found.shape.map((one) => count(one)).join(' × ')}`, { 'font-weight': 600, 'font-family': 'monospace' })];
   values.forEach((row, r) =>
     row.forEach((value, c) => body.push(el('rect', { x: 16 + c * cell, y: 44 + r * cell, width: cell + 0.2, height: cell + 0.2, fill: css(palette.signed[signedStep(value, most)]!) }))),
   );

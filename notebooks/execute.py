@@ -1,0 +1,90 @@
+"""Run the notebooks and keep what they say: `python notebooks/execute.py`. Widgets are kept as pictures, which show
+anywhere.
+
+Run it after a change that alters their outputs, such as another built-in model. It needs Chromium, playwright and
+Pillow.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import nbclient
+import nbformat
+
+from cutaway.inspect.page import page
+
+HERE = Path(__file__).parent
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def executed(path: Path, folder: Path) -> tuple[Any, dict[str, Any]]:
+    """The notebook with fresh outputs, run in this folder; and what each of its widgets was given, by its id."""
+    notebook = nbformat.read(path, as_version=4)
+    client = nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}})
+    client.execute()
+    given = {key: state["given"] for key, state in client.widget_state.items() if "given" in state}
+    for cell in notebook.cells:
+        cell.get("metadata", {}).pop("execution", None)  # when it ran
+        if "outputs" in cell:
+            cell.outputs = joined(cell.outputs)
+    notebook.metadata.pop("widgets", None)
+    return notebook, given
+
+
+def joined(outputs: list[Any]) -> list[Any]:
+    """What was printed in one piece: a busy machine may hand it over in several."""
+    found = list[Any]()
+    for output in outputs:
+        if output.output_type == "stream" and found and found[-1].get("name") == output.name:
+            found[-1].text += output.text
+        else:
+            found.append(output)
+    return found
+
+
+def with_pictures(notebook: Any, given: dict[str, Any], browser: Any) -> None:
+    """Put a picture in the place of every widget."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            if widget := output.get("data", {}).pop(WIDGET, None):
+                output["data"]["image/png"] = photograph(given[widget["model_id"]], browser)
+
+
+def photograph(given: dict[str, Any], browser: Any) -> str:
+    """What the offline page of a view shows, without the text above it, in a few colours: small, and no less clear."""
+    from PIL import Image
+
+    tab = browser.new_page(viewport={"width": 960, "height": 600}, color_scheme="light")
+    tab.set_content(page(given["view"], given["run"], given["data"]))
+    tab.add_style_tag(content="h1, h1 + p, #view > .chips:first-child { display: none } body { padding: 12px }")
+    tab.wait_for_selector("#view h2")
+    high = min(1_100, int(tab.evaluate("document.body.offsetHeight")))
+    shot = tab.screenshot(clip={"x": 0, "y": 0, "width": 960, "height": high}, full_page=True)
+    tab.close()
+    small = io.BytesIO()
+    Image.open(io.BytesIO(shot)).convert("RGB").quantize(48, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
+    return base64.b64encode(small.getvalue()).decode()
+
+
+def main() -> None:
+    from playwright.sync_api import sync_playwright
+
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        for path in sorted(HERE.glob("*.ipynb")):
+            notebook, given = executed(path, Path(folder))
+            with_pictures(notebook, given, browser)
+            nbformat.write(notebook, path)
+            print(path.name, f"{path.stat().st_size / 1024:.0f} KB")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+"""LoRA adapters as files of their own, in PEFT's form: `adapter_config.json` and `adapter_model.safetensors`.
+
+An adapter's folder stands for its base model with the additions merged into the weights. Beside the additions a file
+may hold whole tensors that take the place of the base's: embeddings with entries for new tokens, or biases.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cutaway.checkpoint.files import read_json, replacing, shown
+from cutaway.checkpoint.locate import SHIPPED, locate
+from cutaway.errors import CutawayError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from cutaway.config import Config
+    from cutaway.model import GPT
+    from cutaway.tokenizer import Tokenizer
+
+CONFIG = "adapter_config.json"
+WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
+PREFIX = "base_model.model."
+ADDITION = re.compile(r"(?P<module>.+)\.lora_(?P<side>[AB])(\.default)?\.weight")
+TOKENIZERS = ("tokenizer.json", "vocab.json", "vocab.txt")
+EMBEDDING = "transformer.wte.weight"
+UNKNOWN = ("use_dora", "lora_bias", "layer_replication", "trainable_token_indices", "megatron_config")
+"""Settings of PEFT's that mean other arithmetic than this; false, or empty, in a plain adapter."""
+
+
+def is_adapter(folder: str | Path) -> bool:
+    """Whether a folder holds an adapter and no model of its own."""
+    return (Path(folder) / CONFIG).is_file() and not (Path(folder) / "config.json").is_file()
+
+
+def base_of(folder: Path) -> Path:
+    """The folder of the model that an adapter belongs to: a path from here or from the adapter, or a name."""
+    name = settings_of(folder).get("base_model_name_or_path")
+    if not isinstance(name, str) or not name:
+        raise CutawayError(f"{folder / CONFIG} does not say whose adapter it is: it has no base_model_name_or_path.")
+    if not Path(name).is_dir() and (folder / name).is_dir():
+        return folder / name
+    try:
+        return locate(name)
+    except CutawayError as error:
+        raise CutawayError(f"{folder} is an adapter for {name}, which is not here: {error}") from None
+
+
+def tokenizer_folder(folder: Path) -> Path:
+    """Where the tokenizer is: with the adapter, or else with its base."""
+    if not is_adapter(folder) or any((folder / name).is_file() for name in TOKENIZERS):
+        return folder
+    return tokenizer_folder(base_of(folder))
+
+
+def settings_of(folder: Path) -> dict[str, Any]:
+    """What adapter_config.json says, refused if it is not of plain LoRA."""
+    path = folder / CONFIG
+    given = read_json(path)
+    if given.get("peft_type") != "LORA":
+        raise CutawayError(f"{path}: peft_type is {given.get('peft_type')!r}, and only 'LORA' is read.")
+    for name in UNKNOWN:
+        if given.get(name):
+            raise CutawayError(f"{path}: {name} is set, which is more than LoRA's addition of two thin matrices.")
+    return given
+
+
+def read_config(folder: Path) -> Config:
+    """The shape of an adapter's base, with the entries the adapter adds."""
+    from cutaway import checkpoint
+
+    config = checkpoint.read_config(base_of(folder))
+    whole = tensors_of(folder)[1]
+    return config.but(vocabulary=len(whole[EMBEDDING]), end_token=config.end) if EMBEDDING in whole else config
+
+
+def read(folder: Path, device: Any = None, dtype: Any = None) -> GPT:
+    """An adapter's base model, with the adapter merged."""
+    from cutaway import checkpoint
+
+    model = merged(checkpoint.read(base_of(folder)), folder)
+    return model.to(device or "cpu", dtype) if device or dtype else model
+
+
+def tensors_of(folder: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, Tensor]]:
+    """The additions of an adapter, by module and side, and the tensors it holds whole; all named as in transformers."""
+    from cutaway.checkpoint import huggingface, names
+
+    source = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
+    if source is None:
+        raise CutawayError(f"{folder} has {CONFIG} but no weights: none of {', '.join(WEIGHTS)} is there.")
+    additions: dict[str, dict[str, Tensor]] = {}
+    whole: dict[str, Tensor] = {}
+    for key, tensor in huggingface.read_tensors(source).items():
+        if not names.finite(tensor):
+            raise CutawayError(f"{source}: {shown(key)} has NaN or infinite values.")
+        name = key.removeprefix(PREFIX).replace(".base_layer.", ".")
+        name = name if name.startswith(("transformer.", "lm_head.", "score.")) else f"transformer.{name}"
+        if found := ADDITION.fullmatch(name):
+            additions.setdefault(found["module"], {})[found["side"]] = tensor
+        else:
+            whole[name] = tensor
+    if "score.weight" in whole:
+        raise CutawayError(
+            f"{source} is an adapter for a classifier. Merge it with PEFT, and classify with the result."
+        )
+    return additions, whole
+
+
+def merged(model: GPT, folder: Path) -> GPT:
+    """The model with an adapter's additions in its weights."""
+    import torch
+
+    from cutaway.checkpoint import names
+    from cutaway.model import GPT
+
+    given = settings_of(folder)
+    additions, whole = tensors_of(folder)
+    weights = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    config = model.config
+    if EMBEDDING in whole:
+        config = config.but(vocabulary=len(whole[EMBEDDING]), end_token=config.end)
+        if config.tied:
+            whole.pop("lm_head.weight", None)  # PEFT writes it twice
+    ours = {
+        f"transformer.{entry.theirs}".replace("transformer.lm_head", "lm_head"): entry for entry in names.table(config)
+    }
+    for name, tensor in whole.items():
+        entry = ours.get(name)
+        if entry is None or tuple(tensor.shape) != entry.shape:
+            raise CutawayError(f"{folder}: {shown(name)} {list(tensor.shape)} is not of the model it belongs to.")
+        weights[entry.ours] = (tensor.T if entry.transposed else tensor).to(weights[entry.ours].dtype).contiguous()
+    for module, sides in additions.items():
+        entry = ours.get(f"{module}.weight")
+        down, up = (sides.get(side, torch.empty(0, 0)) for side in "AB")
+        if entry is None or not entry.transposed or (down.shape[1], *up.shape) != (*entry.shape, len(down)):
+            raise CutawayError(f"{folder}: the addition to {shown(module)} does not fit the model it belongs to.")
+        change = up.to(torch.float32) @ down.to(torch.float32) * scale(given, module, len(down), folder)
+        weights[entry.ours] += change.to(weights[entry.ours].dtype)
+    with torch.device("meta"):
+        made = GPT(config)
+    made.load_state_dict(weights, assign=True)
+    return made.eval()
+
+
+def scale(given: Mapping[str, Any], module: str, rank: int, folder: Path) -> float:
+    """What an addition is multiplied by: alpha / rank, or alpha / its root in rank-stabilised LoRA."""
+    alpha = given.get("lora_alpha", 8)
+    for pattern, own in (given.get("alpha_pattern") or {}).items():
+        if re.fullmatch(rf"(.*\.)?({pattern})", module):
+            alpha = own
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float):
+        raise CutawayError(f"{folder / CONFIG}: lora_alpha must be a number, not {alpha!r}.")
+    return alpha / (math.sqrt(rank) if given.get("use_rslora") else rank)
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """An adapter to be written: thin matrices for the linear layers, each known by its name in our model."""
+
+    additions: Mapping[str, tuple[Tensor, Tensor]]
+    """The matrix down to the rank [rank, input], and the one up from it [output, rank]."""
+    rank: int
+    alpha: float
+    base: str
+    """The model it is for, by the name it is to be found by."""
+    embedding: Tensor | None = None
+    """The token embedding, if it has entries that the base has not."""
+
+
+def write(adapter: Adapter, config: Config, tokenizer: Tokenizer, folder: Path) -> None:
+    """Write an adapter that `cutaway.load` and PEFT both read; one that is there is replaced whole or not at all."""
+    import torch
+
+    from cutaway.checkpoint import huggingface, names
+
+    tensors: list[tuple[str, Tensor]] = []
+    for entry in names.table(config):
+        module, _, leaf = entry.ours.rpartition(".")
+        if leaf == "weight" and module in adapter.additions:
+            theirs = f"{PREFIX}transformer.{entry.theirs.removesuffix('.weight')}"
+            pair = zip("AB", adapter.additions[module], strict=True)
+            tensors += [(f"{theirs}.lora_{side}.weight", matrix) for side, matrix in pair]
+    if adapter.embedding is not None:
+        tensors.append((PREFIX + EMBEDDING, adapter.embedding))
+    size = sum(tensor.numel() for _, tensor in tensors) * 4
+    with replacing(folder, last=CONFIG, stale=re.compile("adapter_model\\.(safetensors|bin)"), size=size) as new:
+        huggingface.write_safetensors(new / WEIGHTS[0], tensors, torch.float32)
+        tokenizer.save(new)
+        (new / CONFIG).write_text(json.dumps(describe(adapter), indent=2) + "\n", encoding="utf-8")
+
+
+def describe(adapter: Adapter) -> dict[str, Any]:
+    """`adapter_config.json`."""
+    return {
+        "peft_type": "LORA",
+        "task_type": "CAUSAL_LM",
+        "base_model_name_or_path": adapter.base,
+        "r": adapter.rank,
+        "lora_alpha": adapter.alpha,
+        "lora_dropout": 0.0,
+        "target_modules": ["c_attn", "c_fc", "c_proj"],
+        "fan_in_fan_out": True,  # transformers' GPT-2 stores its matrices [input, output]
+        "bias": "none",
+        "inference_mode": True,
+    }
+
+
+def base_name(name: str) -> str:
+    """A base model's name as other programs find it: a folder by its whole path, or a name on the hub."""
+    return str(locate(name).resolve()) if name in SHIPPED or Path(name).exists() else name
