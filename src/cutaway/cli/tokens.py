@@ -61,7 +61,7 @@ def tokens(
                     {
                         "position": position,
                         "id": token,
-                        **gpt2_id(tokenizer, token),
+                        **gpt2_id(cutter, token),
                         "text": _text(piece),
                         "bytes": piece.hex(" "),
                     }
@@ -74,7 +74,7 @@ def tokens(
     if ids:
         screen.show(screen.chips(pieces))
         screen.show()
-        _table(ids, pieces, tokenizer.gpt2_ids)
+        _table(ids, pieces, cutter.gpt2_ids)
         screen.show()
     counts = ((len(ids), "token"), (characters, "character"), (len(data), "byte"))
     screen.show(", ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in counts), style="dim")
