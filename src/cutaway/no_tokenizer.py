@@ -71,7 +71,7 @@ class NoTokenizer(Tokenizer):
         return self._missing()
 
     @property
-    def gpt2_ids(self) -> None:  # type: ignore[override]
+    def gpt2_ids(self) -> None:
         return None
 
     def _missing(self) -> NoReturn:
