@@ -90,7 +90,7 @@ def counting(rng: random.Random) -> Case:
     texts = [number_name(n) if words else str(n) for n in numbers]
     between = rng.choice([", ", " ", "\n"])
     before = rng.choice(
-        ["The children sing: ", "Here we go! ", "Tom counts his steps: ", "It goes on: ", "I can count. ", ""]
+        ["The children sing: ", "Here we go! ", "Tom counts his steps: ", "It goes on: ", "I can count. "]
     )
     return Case(before + between.join(texts[:5]), between + between.join(texts[5:]))
 

@@ -33,8 +33,7 @@ def test_a_case_is_the_same_every_time_and_stands_in_no_text_that_was_taught(ben
     for make in (*benchmark_of.CONTINUED, benchmark_of.agreement, benchmark_of.pronoun):
         some = benchmark_of.cases(make, 60)
         assert some == benchmark_of.cases(make, 60) != benchmark_of.cases(make, 60, seed=1)
-        known = [case for case in some if case.prompt + case.wanted in taught]
-        assert len(known) <= 2, known  # a short count may have come up by itself
+        assert [case for case in some if case.prompt + case.wanted in taught] == []
 
 
 @pytest.mark.parametrize(
@@ -58,11 +57,8 @@ def test_what_counts_as_right(benchmark_of, prompt, wanted, text, is_right):
 def test_attention_is_that_of_the_last_token_to_all_tokens_of_the_noun(benchmark_of, tiny_lm):
     case = benchmark_of.Case("A robot must obey it", "robot")
     ids = tiny_lm.ids(case.prompt)
-    noun = [
-        n
-        for n in range(len(ids))
-        if 2 < len(tiny_lm.tokenizer.decode(ids[: n + 1])) and len(tiny_lm.tokenizer.decode(ids[:n])) < 7
-    ]
+    ends = [len(tiny_lm.tokenizer.decode(ids[: n + 1])) for n in range(len(ids))]
+    noun = [n for n, end in enumerate(ends) if end > 2 and [0, *ends][n] < 7]
     found = benchmark_of.attention_to(tiny_lm, case)
     weights = tiny_lm.trace(case.prompt)["blocks.1.attention.weights"]
     assert found.shape == (3, 4)
