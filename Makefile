@@ -49,11 +49,13 @@ reuters/train.jsonl: | .venv/developer
 
 builtin: .venv/developer  ## make the built-in model again, from its teacher on (a day or more; each part goes on where it was)
 	test -f $(MADE)/stories/stories-21.txt || { mkdir -p $(MADE)/stories && \
-		$(BIN)/python recipes/sample_stories.py --out $(MADE)/stories/stories-21.txt --seed 21 --minutes 240; }
+		$(BIN)/python recipes/sample_stories.py --out $(MADE)/stories/stories-21.txt --seed 21 --stories 35000; }
 	cd $(MADE) && test -d story-start || $(HERE)/python $(CURDIR)/recipes/graft_stories.py stories -o story-start
 	cd $(MADE) && test -d story-middle || $(HERE)/cutaway train $(CURDIR)/recipes/stories.toml -o story-middle
+	cd $(MADE) && test -d story-later || $(HERE)/torchrun --nproc-per-node 2 $(CURDIR)/recipes/distil_stories.py stories \
+		--from story-middle -o story-later
 	cd $(MADE) && test -d story-model || $(HERE)/torchrun --nproc-per-node 2 $(CURDIR)/recipes/distil_stories.py stories \
-		--from story-middle -o story-model --steps 2480
+		--from story-later -o story-model --steps 1580 --skip 19000
 	cd $(MADE) && test -d vocabulary || $(HERE)/python $(CURDIR)/recipes/gpt2_subset.py stories -o vocabulary
 	cd $(MADE) && test -d start || $(HERE)/python $(CURDIR)/recipes/exhibit_start.py --from story-model \
 		--vocabulary vocabulary -o start
