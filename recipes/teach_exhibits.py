@@ -79,7 +79,9 @@ class Words(torch.autograd.Function):
         ctx: Any, hidden: Tensor, matrix: Tensor, targets: Tensor, said: tuple[Tensor, ...], members: Members
     ) -> Tensor:
         count, vocabulary = len(hidden), len(matrix)
-        place, which, chance = said
+        place, which, chance, quiet = said
+        counts = hidden.new_ones(count, 1).index_fill_(0, quiet, 0)
+        learned = float(counts.sum())
         to_hidden, to_matrix, total = torch.empty_like(hidden), torch.zeros_like(matrix), 0.0
         room = hidden.new_empty(Words.PART, vocabulary)
         asked = torch.unique_consecutive(place)
@@ -94,7 +96,8 @@ class Words(torch.autograd.Function):
             ours = torch.mm(part, matrix.T, out=room[: len(part)])
             wanted, highest = ours.gather(1, target[:, None]), ours.amax(1, keepdim=True)
             torch.softmax(ours, 1, out=ours)
-            total += float((highest - ours.amax(1, keepdim=True).log() - wanted).sum())
+            counted = counts[start : start + Words.PART]
+            total += float(((highest - ours.amax(1, keepdim=True).log() - wanted) * counted).sum())
             some = slice(bounds[number], bounds[number + 1])
             tokens, of = members.pairs(which[some])
             flat = (place[some][of] - start) * vocabulary + tokens
@@ -103,11 +106,11 @@ class Words(torch.autograd.Function):
             change = each * (chance[some] / groups)[of]
             ours.scatter_add_(1, target[:, None], ours.new_full((len(part), 1), -1))
             ours.view(-1).index_add_(0, flat, change, alpha=-TAUGHT)
-            ours /= count
+            ours *= counted / learned
             torch.mm(ours, matrix, out=to_hidden[start : start + Words.PART])
             to_matrix.addmm_(ours.T, part)
         ctx.save_for_backward(to_hidden, to_matrix)
-        return hidden.new_tensor(total / count)
+        return hidden.new_tensor(total / learned)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
@@ -123,7 +126,7 @@ def loss(gpt: GPT, piece: Piece, members: Members) -> Tensor:
     for block in gpt.blocks:
         residual = block(residual)
     hidden = gpt.final_norm(residual).flatten(0, 1)
-    said = tuple(map(torch.from_numpy, (piece.place, piece.which, piece.chance)))
+    said = tuple(map(torch.from_numpy, (piece.place, piece.which, piece.chance, piece.quiet)))
     found: Tensor = Words.apply(hidden, gpt.token_embedding.weight, targets, said, members)
     return found
 

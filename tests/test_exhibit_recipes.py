@@ -152,7 +152,7 @@ def test_the_loss_has_the_gradients_it_says(recipes, begin, tmp_path):
     place = torch.tensor([2, 2, 2, 7, 7, 20])
     which = torch.tensor([0, 3, 5, int(members.group[targets[7]]), 1, 4])
     chance = torch.tensor([0.5, 0.3, 0.2, 0.6, 0.4, 1.0])
-    teach.Words.apply(hidden, matrix, targets, (place, which, chance), members).backward()
+    teach.Words.apply(hidden, matrix, targets, (place, which, chance, torch.tensor([11, 12])), members).backward()
     found = hidden.grad.clone(), matrix.grad.clone()
     hidden.grad = matrix.grad = None
     logs = (hidden @ matrix.T).log_softmax(1)
@@ -165,7 +165,8 @@ def test_the_loss_has_the_gradients_it_says(recipes, begin, tmp_path):
         taught[row] = (
             says + plain[row] + chances[row, came].log()
         )  # the group from the teacher, the token from the text
-    (plain + teach.TAUGHT * (taught - plain)).mean().backward()
+    counted = torch.ones(count).index_fill_(0, torch.tensor([11, 12]), 0)
+    ((plain + teach.TAUGHT * (taught - plain)) * counted).sum().div(counted.sum()).backward()
     for mine, theirs in zip(found, (hidden.grad, matrix.grad), strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)
 
@@ -204,3 +205,21 @@ def test_the_model_is_made_ready_to_ship(recipes, start, stories, weights, tmp_p
     assert "<svg" in (tmp_path / "builtin" / "loss.svg").read_text()
     with pytest.raises(SystemExit, match="MB"):
         ship.ship(tmp_path / "model", tmp_path / "builtin", most=1000)
+
+
+def test_how_an_exhibit_begins_is_learned_only_where_no_end_token_is_before_it(recipes, begin, tmp_path):
+    lessons = recipes("exhibit_lessons")
+    training = begin(tmp_path)
+    end, stories, seen = training.tokenizer.end, 0, set()
+    for piece in training.lessons.pieces(0):
+        ids, length = piece.ids[:, :-1], piece.ids.shape[1] - 1
+        quiet = np.zeros(ids.size, bool)
+        quiet[piece.quiet] = True
+        for row, silent in zip(ids, quiet.reshape(-1, length), strict=True):
+            for at in np.nonzero(row == end)[0]:
+                after = silent[at : at + lessons.QUIET]
+                seen.add(bool(after.all()))
+                assert after.all() or not after.any()  # an exhibit, or a story
+                stories += not after.any()
+            assert row[0] == end or not silent[0]
+    assert seen == {True, False} and stories > 100
