@@ -159,9 +159,9 @@ class Writer:
 
     def __init__(self, lm: LanguageModel, settings: dict[str, Any], special: bool, as_json: bool):
         self.lm, self.special, self.as_json = lm, special, as_json
+        lm.ids(list(settings["logit_bias"]))  # refuses an id that is not in the vocabulary before anything is written
         length = settings.pop("max_tokens")
         self.settings = vars(lm.settings(settings, length))
-        lm.ids(list(settings["logit_bias"]))  # refuses an id that is not in the vocabulary before anything is written
 
     def ids(self, prompt: str) -> list[int]:
         return self.lm.tokenizer.encode(prompt, special=self.special)
