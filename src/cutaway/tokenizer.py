@@ -212,6 +212,15 @@ class Tokenizer:
         """Which neighbours become one token, first come first served, spelled the same way."""
         return list(self._vocabulary.merges)
 
+    @functools.cached_property
+    def gpt2_ids(self) -> list[int] | None:
+        """The id that each token has in GPT-2's vocabulary, if this one is a part of it; None if it is none, or all.
+
+        A part has some of GPT-2's tokens in GPT-2's order, and of each that two others are merged into, those two: a
+        text made of its tokens is then cut as GPT-2 cuts it.
+        """
+        return _ids_in(self._vocabulary, _gpt2_vocabulary()) if self.cuts_as_gpt2 else None
+
     @property
     def cuts_as_gpt2(self) -> bool:
         """Whether texts are cut into words by GPT-2's rule; a tokenizer.json may bring one of its own."""
@@ -249,7 +258,22 @@ class StreamDecoder:
 
 @functools.cache
 def _gpt2() -> Tokenizer:
-    return Tokenizer(read(_GPT2))
+    return Tokenizer(_gpt2_vocabulary())
+
+
+@functools.cache
+def _gpt2_vocabulary() -> Vocabulary:
+    return read(_GPT2)
+
+
+def _ids_in(part: Vocabulary, whole: Vocabulary) -> list[int] | None:
+    """The ids of one vocabulary's tokens in another of which it is a part."""
+    every = whole.spellings()
+    ids = [every.get(name, -1) for name in part.spellings()]
+    if len(ids) >= len(every) or -1 in ids or ids != sorted(ids) or set(part.specials) - set(whole.specials):
+        return None
+    kept = part.tokens.keys()
+    return ids if part.merges == [pair for pair in whole.merges if "".join(pair) in kept] else None
 
 
 def _mended(text: str) -> bytes:

@@ -199,3 +199,19 @@ def test_a_prompt_that_is_not_utf8_is_refused_with_the_place_of_the_byte(generat
     (tmp_path / "prompt").write_bytes(b"\xe9t\xe9")
     for ran in (generate("--file", tmp_path / "prompt"), generate(stdin=b"\xe9t\xe9"), generate("\udce9t\udce9")):
         assert ran.code == 2 and "position 0" in ran.err
+
+
+def test_what_the_model_recommends_counts_where_no_flag_does_and_nothing_is_said_of_it(
+    generate, folder, tiny_lm, tmp_path
+):
+    import shutil
+
+    model = shutil.copytree(folder, tmp_path / "recommending")
+    (model / "generation_config.json").write_text('{"do_sample": true, "temperature": 0.5, "top_k": 7}')
+    ran = generate("Once upon", "-n", 8, "--seed", 3, "--json", "--model", model)
+    assert ran.err == ""
+    assert (ran.json["settings"]["temperature"], ran.json["settings"]["top_k"]) == (0.5, 7)
+    assert ran.json["ids"] == tiny_lm.generate("Once upon", 8, seed=3, temperature=0.5, top_k=7).ids
+    ran = generate("Once upon", "-n", 8, "--seed", 3, "--json", "--model", model, "--temperature", 1, "--top-k", 40)
+    assert ran.json["ids"] == tiny_lm.generate("Once upon", 8, seed=3).ids
+    assert "recommend" not in generate("Once upon", "-n", 8, "--model", model).err

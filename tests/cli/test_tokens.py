@@ -107,3 +107,20 @@ def test_a_vocabulary_that_cannot_be_learned_is_refused(cutaway, tmp_path, monke
     assert ran.code == 2
     assert said in ran.err
     assert not (tmp_path / "mine").exists()
+
+
+def test_gpt2s_id_stands_beside_ours_where_the_vocabulary_is_a_part_of_gpt2s(cutaway, tmp_path):
+    from cutaway.tokenizer import Tokenizer
+    from cutaway.vocabulary import END, Vocabulary
+
+    gpt2 = Tokenizer.load("gpt2")
+    tokens = {name: token for name, token in gpt2.vocabulary.items() if token < 256 + 1000}
+    part = Tokenizer(Vocabulary(tokens, gpt2.merges[:1000], {END: len(tokens)}, END))
+    part.save(tmp_path / "part")
+    found = cutaway("tokens", "the end<|endoftext|>", "--special", "--model", tmp_path / "part", "--json").json[
+        "tokens"
+    ]
+    assert [(one["id"], one["gpt2"]) for one in found] == [(1169, 1169), (886, 886), (1256, 50256)]
+    shown = cutaway("tokens", "the end", "--model", tmp_path / "part").out
+    assert "GPT-2" in shown and "     1169     1169  the" in shown
+    assert "gpt2" not in cutaway("tokens", "the end", "--model", "gpt2", "--json").json["tokens"][0]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cutaway.checkpoint.locate import file_kind
 from cutaway.errors import CutawayError
@@ -71,15 +72,16 @@ def write(
     folder: Path,
     dtype: torch.dtype | None = None,
     shard_bytes: int = 5_000_000_000,
+    recommended: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a Hugging Face folder: shape, weights (as they are, or as `dtype`) and, if given one, the tokenizer.
 
-    Weights beyond `shard_bytes` go into several files. A checkpoint that is already there is replaced whole or not at
-    all; other files in the folder are left alone.
+    Weights beyond `shard_bytes` go into several files. `recommended` are the settings to write texts with. A checkpoint
+    that is already there is replaced whole or not at all; other files in the folder are left alone.
     """
     from cutaway.checkpoint import huggingface
 
-    huggingface.write(model, tokenizer, Path(folder), dtype, shard_bytes)
+    huggingface.write(model, tokenizer, Path(folder), dtype, shard_bytes, recommended or {})
 
 
 def _is_huggingface(folder: Path) -> bool:

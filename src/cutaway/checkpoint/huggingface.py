@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from torch import Tensor
 
 from cutaway.checkpoint import names, torch_file
 from cutaway.checkpoint.files import Lazy, check, plain, read_json, replacing, shown
+from cutaway.checkpoint.recommended import FILE, to_file
 from cutaway.checkpoint.shape import ACTIVATIONS, CONFIG, FIELDS, read_huggingface
 from cutaway.config import Config
 from cutaway.errors import CutawayError
@@ -89,12 +90,18 @@ def _tensor(file: Any, name: str, path: Path) -> Tensor:
         raise CutawayError(f"{path}: {name} cannot be read ({error}).") from None
 
 
-def write(model: GPT, tokenizer: Tokenizer | None, folder: Path, dtype: torch.dtype | None, shard_bytes: int) -> None:
+def write(
+    model: GPT,
+    tokenizer: Tokenizer | None,
+    folder: Path,
+    dtype: torch.dtype | None,
+    shard_bytes: int,
+    recommended: Mapping[str, Any],
+) -> None:
     """See `cutaway.checkpoint.write`."""
     kind = dtype or model.token_embedding.weight.dtype
     with writing(folder, list(names.tensors(model)), kind, shard_bytes) as new:
-        end = model.config.end
-        _write_json(new / "generation_config.json", {"bos_token_id": end, "eos_token_id": end})
+        _write_json(new / FILE, to_file(recommended, model.config.end))
         if tokenizer is not None:
             tokenizer.save(new)
         _write_json(new / CONFIG, describe(model.config, kind))

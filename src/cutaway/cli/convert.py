@@ -105,7 +105,8 @@ def write(model: str, lm: LanguageModel, output: Path, to: str, dtype: str | Non
         from cutaway.tasks import load_task, save_task
 
         with screen.working(f"writing {output}"):
-            checkpoint.write(lm.model, lm.tokenizer, output, number_type(dtype) if dtype else None)
+            kind = number_type(dtype) if dtype else None
+            checkpoint.write(lm.model, lm.tokenizer, output, kind, recommended=lm.recommended)
             task = load_task(options.locate(model))
             if task.name != "language":
                 save_task(task, output)  # a translator stays one
@@ -141,5 +142,6 @@ def write_packed(
             raise CutawayError(f"{source} is empty: there is nothing to measure.")
         found = cost.measure(lm.model, Engine(packed), windows, str(source or "its own writing"))
         report_of = asdict(found) | {"loss_added": found.loss_added}
-        stored.write(packed, lm.tokenizer, output, report_of, load_task(options.locate(model)).settings())
+        task = load_task(options.locate(model)).settings()
+        stored.write(packed, lm.tokenizer, output, report_of, task, lm.recommended)
     return report_of

@@ -48,8 +48,8 @@ def explore(
     port: Annotated[
         int, options.option("--port", value="N", help="Serve on this port. [dim]\\[default: any free port][/]")
     ] = 0,
-    temperature: options.Temperature = 1.0,
-    top_k: options.TopK = 40,
+    temperature: options.Temperature = None,
+    top_k: options.TopK = None,
     seed: options.Seed = None,
     model: options.Model = "builtin",
     tokenizer: options.TokenizerName = None,
@@ -73,9 +73,7 @@ def explore(
         in_browser(begun, model, port, not no_browser, device, dtype, tokenizer)
         return
     lm = options.load(model, device, dtype, tokenizer=tokenizer)
-    from cutaway.sampling import Sampling
-
-    how = Sampling(temperature=temperature, top_k=top_k or None)  # refuses what cannot be
+    how = lm.settings(options.said(temperature, top_k), None)  # refuses what cannot be
     explorer = Explorer(lm, seed, State((), how.temperature, how.top_k))
     explorer.add(lm.tokenizer.encode(begun))
     explorer.past.clear()

@@ -28,8 +28,8 @@ def generate(
         bool, option("--interactive", "-i", help="Ask for a prompt, continue it, ask again; Ctrl-D exits.")
     ] = False,
     special: options.Special = False,
-    temperature: options.Temperature = 1.0,
-    top_k: options.TopK = 40,
+    temperature: options.Temperature = None,
+    top_k: options.TopK = None,
     top_p: Annotated[
         float | None,
         option("--top-p", value="P", panel=CHOOSING, help="From the smallest set that reaches this probability."),
@@ -42,14 +42,14 @@ def generate(
         bool, option("--greedy", panel=CHOOSING, help="Always the most likely token: same as --temperature 0.")
     ] = False,
     repetition_penalty: Annotated[
-        float,
+        float | None,
         option(
             "--repetition-penalty",
             value="N",
             panel=CHOOSING,
             help="Above 1: tokens already in the text become less likely.",
         ),
-    ] = 1.0,
+    ] = None,
     presence_penalty: Annotated[
         float,
         option("--presence-penalty", value="N", panel=CHOOSING, help="Subtracted from a used token's logit once."),
@@ -109,11 +109,7 @@ def generate(
     Example: cutaway generate "Once upon a time" --max-tokens 60 --temperature 0.8
     """
     settings: dict[str, Any] = {
-        "temperature": temperature,
-        "top_k": 1 if greedy else top_k or None,
-        "top_p": top_p,
-        "min_p": min_p,
-        "repetition_penalty": repetition_penalty,
+        **options.said(temperature, 1 if greedy else top_k, top_p, min_p, repetition_penalty),
         "presence_penalty": presence_penalty,
         "frequency_penalty": frequency_penalty,
         "logit_bias": read_bias(logit_bias or []),
@@ -169,8 +165,10 @@ class Writer:
     """A model and the settings it writes with; shows what it writes as text or as JSON."""
 
     def __init__(self, lm: LanguageModel, settings: dict[str, Any], special: bool, as_json: bool):
-        self.lm, self.settings, self.special, self.as_json = lm, settings, special, as_json
+        self.lm, self.special, self.as_json = lm, special, as_json
         lm.ids(list(settings["logit_bias"]))  # refuses an id that is not in the vocabulary before anything is written
+        length = settings.pop("max_tokens")
+        self.settings = vars(lm.settings(settings, length))
 
     def ids(self, prompt: str) -> list[int]:
         return self.lm.tokenizer.encode(prompt, special=self.special)

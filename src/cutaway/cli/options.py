@@ -76,10 +76,33 @@ Weights = Annotated[
 File = Annotated[Path | None, option("--file", "-f", value="FILE", help="Read the text from this file.")]
 Special = Annotated[bool, option("--special", help="Read <|endoftext|> in the text as the end token, not as text.")]
 Temperature = Annotated[
-    float, option("--temperature", "-t", value="N", panel=CHOOSING, help="Below 1 surer, above 1 wilder; 0 is greedy.")
-]
-TopK = Annotated[int, option("--top-k", "-k", value="N", panel=CHOOSING, help="Among the N likeliest; 0: among all.")]
+    float | None,
+    option(
+        "--temperature", "-t", value="N", panel=CHOOSING,
+        help="Below 1 surer, above 1 wilder; 0 is greedy. [dim]\\[default: what the model recommends, or 1][/]",
+    ),
+]  # fmt: skip
+TopK = Annotated[
+    int | None,
+    option(
+        "--top-k", "-k", value="N", panel=CHOOSING,
+        help="Among the N likeliest; 0: among all. [dim]\\[default: what the model recommends, or 40][/]",
+    ),
+]  # fmt: skip
 Seed = Annotated[int | None, option("--seed", "-s", value="N", panel=CHOOSING, help="Same seed, same result.")]
+
+
+def said(
+    temperature: float | None,
+    top_k: int | None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+    repetition_penalty: float | None = None,
+) -> dict[str, Any]:
+    """The settings that stand on the command line; for the others a model may recommend something."""
+    given = {"temperature": temperature, "top_p": top_p, "min_p": min_p, "repetition_penalty": repetition_penalty}
+    found: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return found if top_k is None else {**found, "top_k": top_k or None}
 
 
 def load(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
@@ -11,6 +11,9 @@ from rich.text import Text
 from cutaway.cli import options, screen
 from cutaway.cli.options import option
 from cutaway.errors import CutawayError
+
+if TYPE_CHECKING:
+    from cutaway.tokenizer import Tokenizer
 
 LEARNING = "Train a vocabulary of your own"
 
@@ -55,7 +58,13 @@ def tokens(
                 "model": model,
                 "text": _text(data),
                 "tokens": [
-                    {"position": position, "id": token, "text": _text(piece), "bytes": piece.hex(" ")}
+                    {
+                        "position": position,
+                        "id": token,
+                        **gpt2_id(cutter, token),
+                        "text": _text(piece),
+                        "bytes": piece.hex(" "),
+                    }
                     for position, (token, piece) in enumerate(zip(ids, pieces, strict=True))
                 ],
                 "count": {"tokens": len(ids), "characters": characters, "bytes": len(data)},
@@ -65,7 +74,7 @@ def tokens(
     if ids:
         screen.show(screen.chips(pieces))
         screen.show()
-        _table(ids, pieces)
+        _table(ids, pieces, cutter.gpt2_ids)
         screen.show()
     counts = ((len(ids), "token"), (characters, "character"), (len(data), "byte"))
     screen.show(", ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in counts), style="dim")
@@ -90,14 +99,21 @@ def learn(files: list[Path], size: int, output: Path | None, as_json: bool) -> N
         screen.aside(f"{len(tokenizer):,} tokens")
 
 
-def _table(ids: list[int], pieces: list[bytes]) -> None:
+def gpt2_id(tokenizer: Tokenizer, token: int) -> dict[str, int]:
+    """The id in GPT-2's vocabulary, where this one is a part of that."""
+    return {} if tokenizer.gpt2_ids is None else {"gpt2": tokenizer.gpt2_ids[token]}
+
+
+def _table(ids: list[int], pieces: list[bytes], gpt2_ids: list[int] | None) -> None:
     """Line by line, so that a text of any length begins to show at once."""
     shown = [screen.visible(piece) for piece in pieces]
     widest = min(max(cell_len(text) for text in shown), 32)
-    screen.show(f"{'position':>8}  {'id':>7}  {'text':<{widest}}  bytes", style="dim")
+    beside = f"{'GPT-2':>7}  " if gpt2_ids else ""
+    screen.show(f"{'position':>8}  {'id':>7}  {beside}{'text':<{widest}}  bytes", style="dim")
     for position, (token, text, piece) in enumerate(zip(ids, shown, pieces, strict=True)):
         label = text if cell_len(text) > widest else set_cell_size(text, widest)
-        screen.show(f"{position:>8}  {token:>7}  {label}  {piece.hex(' ')}")
+        beside = f"{gpt2_ids[token]:>7}  " if gpt2_ids else ""
+        screen.show(f"{position:>8}  {token:>7}  {beside}{label}  {piece.hex(' ')}")
 
 
 def _text(data: bytes) -> str | None:

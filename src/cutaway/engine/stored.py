@@ -3,7 +3,7 @@
 8 bytes     CUTAWAY and a line end
 4 bytes     the version of the format
 4 bytes     each: the lengths of header, tokens and files, and the CRC-32 of these three
-header      JSON: the shape, the weights' kind and sha256, the special tokens, the task, what packing cost
+header      JSON: the shape, the weights' kind and sha256, the special tokens, the task, the settings, what packing cost
 tokens      a TokenTable (see cutaway.bpe_by_hand), if the vocabulary is of GPT-2's kind
 files       the tokenizer's files: JSON, packed by zlib
 padding     zeros, to a multiple of 4,096
@@ -52,8 +52,12 @@ def write(
     path: Path,
     cost: dict[str, Any] | None = None,
     task: dict[str, Any] | None = None,
+    recommended: dict[str, Any] | None = None,
 ) -> None:
-    """Write the file beside its place, and move it there when it is whole. `task` is what a task.json would hold."""
+    """Write the file beside its place, and move it there when it is whole.
+
+    `task` is what a task.json would hold, `recommended` the settings that a generation_config.json would.
+    """
     import hashlib
     import tempfile
 
@@ -74,6 +78,7 @@ def write(
             "cost": cost or {},
             "task": task or {"name": "language"},
             "specials": tokenizer.specials,
+            "recommended": recommended or {},
         }
     )
     parts = [header.encode(), b"" if table is None else bytes(table.memory), zlib.compress(kept.encode())]
@@ -157,6 +162,12 @@ def read_header(path: Path) -> tuple[dict[str, Any], int]:
     """What the file says of itself, and where the weights begin."""
     head = read_head(path)
     return head.says, head.first
+
+
+def read_recommended(path: Path) -> dict[str, Any]:
+    """The settings to write with; none in a file that was packed before there were any."""
+    found: dict[str, Any] = read_header(path)[0].get("recommended", {})
+    return found
 
 
 def read(path: Path, whole: bool = False) -> Packed:

@@ -24,6 +24,8 @@ class Token:
 
     id: int
     bytes: bytes
+    gpt2: int | None = None
+    """The id it has in GPT-2's vocabulary, where this one is a part of that."""
 
     @property
     def text(self) -> str | None:
@@ -34,12 +36,15 @@ class Token:
             return None
 
     def to_dict(self) -> dict[str, Any]:
-        return {"id": self.id, "text": self.text, "bytes": self.bytes.hex(" ")}
+        found = {"id": self.id, "text": self.text, "bytes": self.bytes.hex(" ")}
+        return found if self.gpt2 is None else {**found, "gpt2": self.gpt2}
 
 
 def token(tokenizer: Tokenizer, id: int) -> Token:  # noqa: A002
     """An entry of the vocabulary; some models have more scores than their tokenizer has tokens: those have no bytes."""
-    return Token(id, tokenizer.token_bytes(id) if id < len(tokenizer) else b"")
+    if id >= len(tokenizer):
+        return Token(id, b"")
+    return Token(id, tokenizer.token_bytes(id), tokenizer.gpt2_ids[id] if tokenizer.gpt2_ids else None)
 
 
 def array(tensor: Tensor) -> Array:

@@ -157,6 +157,7 @@ class Run:
             "tokens": [one.to_dict() for one in self.tokens],
             "prompt": self.prompt,
             "shape": {name: getattr(config, name) for name in shape},
+            "recommended": self.lm.recommended,
             "names": names(config),
             "changes": [change.to_dict() for change in self.changes],
         }

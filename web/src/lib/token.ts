@@ -1,10 +1,14 @@
 /** Tokens as they can be seen. */
 
+import { count } from './format';
+
 export interface Token {
   id: number;
   /** null where the bytes are only part of a character. */
   text: string | null;
   bytes: string;
+  /** The id it has in GPT-2's vocabulary, where the model's is a part of that. */
+  gpt2?: number;
   /** The characters that the bytes are parts of, where they are parts and the tokens around are known (see `spell`). */
   of?: string;
 }
@@ -33,6 +37,9 @@ export function spell(tokens: Token[]): Token[] {
   }
   return tokens.map((token, at) => (token.text === null && of[at] ? { ...token, of: of[at] } : token));
 }
+
+/** A token's id, and beside it GPT-2's. */
+export const ids = (token: Token): string => (token.gpt2 === undefined ? count(token.id) : `${count(token.id)} (GPT-2: ${count(token.gpt2)})`);
 
 const SIGNS: Record<string, string> = { ' ': '·', '\n': '⏎', '\t': '⇥', '\r': '␍', '\u00a0': '⍽' };
 

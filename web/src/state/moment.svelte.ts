@@ -25,6 +25,8 @@ export interface Trace {
   tokens: Token[];
   prompt: number;
   shape: Shape;
+  /** The settings the model is recommended to write with. */
+  recommended: { temperature?: number; top_k?: number | null; top_p?: number };
   names: string[];
 }
 

@@ -2,7 +2,7 @@
 
 import { count, number, percent } from '../../lib/format';
 import { colour, el, picture as sheet, text } from '../../lib/svg';
-import { visible, type Token } from '../../lib/token';
+import { ids, visible, type Token } from '../../lib/token';
 import { t } from '../../state/preferences.svelte';
 import { MASKED, picture } from './paint';
 import type { Part, Step, View } from './steps';
@@ -142,7 +142,7 @@ export function stepPicture(step: Step, view: View, tokens: Token[], table: Tabl
   const name = (position: number): string => (tokens[position] ? visible(tokens[position]!) : String(position));
 
   if (step.name === 'token') {
-    body.push(text(34, top, `${t('walk.id')} ${count(token.id)} · ${t('walk.position')} ${view.position} · ${t('walk.bytes')} ${token.bytes}`, { 'font-family': 'monospace' }));
+    body.push(text(34, top, `${t('walk.id')} ${ids(token)} · ${t('walk.position')} ${view.position} · ${t('walk.bytes')} ${token.bytes}`, { 'font-family': 'monospace' }));
     top += 24;
   } else if (step.name === 'whole') add(whole(view, part, token, top));
   else if (step.name === 'choice') add(words(view, part, top));

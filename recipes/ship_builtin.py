@@ -1,0 +1,92 @@
+"""Put a trained model into the package as the one that ships: float16, its tokenizer, recommended settings, its card.
+
+    python recipes/ship_builtin.py exhibit-training stories
+
+The card (README.md there) is builtin-card.md, filled with what is measured now; read it before it is committed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import pathlib
+import sys
+from typing import Any
+
+import torch
+from exhibit_words import CAPITALS, COLOURS, FACTS
+from teacher_cache import divide
+
+import cutaway
+from cutaway import checkpoint
+from cutaway.generate import Result
+from cutaway.train.picture import loss_picture
+
+HERE = pathlib.Path(__file__).parent
+BUILTIN = pathlib.Path(cutaway.__file__).parent / "data" / "builtin"
+MOST = 20_000_000
+"""Bytes of all files that ship."""
+RECOMMENDED: dict[str, Any] = {"temperature": 0.8, "top_k": 40}
+"""How it writes best: see the card."""
+CASES, TEXTS = 200, 3
+
+
+def ship(model: pathlib.Path, folder: pathlib.Path = BUILTIN, most: int = MOST) -> None:
+    """The model and its tokenizer, as they will be loaded."""
+    lm = cutaway.load(model)
+    checkpoint.write(lm.model, lm.tokenizer, folder, torch.float16, recommended=RECOMMENDED)
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    if size > most:
+        raise SystemExit(f"{folder} is {size / 1e6:.1f} MB, and at most {most / 1e6:.0f} MB may ship.")
+    print(f"{folder}: {size / 1e6:.1f} MB")
+
+
+def benchmark() -> Any:
+    """benchmarks/exhibits.py, which has the same name as the recipe it measures."""
+    spec = importlib.util.spec_from_file_location("measuring", HERE.parent / "benchmarks" / "exhibits.py")
+    assert spec is not None and spec.loader is not None
+    module = sys.modules["measuring"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def card(training: pathlib.Path, folder: pathlib.Path, stories: str, cases: int = CASES) -> str:
+    """What the model in the folder is, and what it can do, measured."""
+    lm, measuring = cutaway.load(folder), benchmark()
+    log = [json.loads(line) for line in (training / "log.jsonl").read_text().splitlines()]
+    (folder / "loss.svg").write_text(loss_picture(log, "Loss while learning"), encoding="utf-8")
+    steps = max(line["step"] for line in log)
+    numbers = sum(one.numel() for one in lm.model.parameters())
+    measured = measuring.measure(lm, cases)
+    held_out = divide(stories)[1]
+    written = [lm.generate(seed=seed) for seed in range(1, TEXTS + 1)]
+    shape = {name: getattr(lm.config, name) for name in ("layers", "width", "heads", "context", "vocabulary")}
+    template = (HERE / "builtin-card.md").read_text(encoding="utf-8")
+    return template.format(
+        **shape, **measured, **measured["pronoun"], steps=steps, cases=cases, held_out=len(held_out),
+        own=measuring.bits_per_byte(lm, held_out), teachers=measuring.teacher_bits(held_out),
+        facts=len(FACTS) + len(CAPITALS) + len(COLOURS), millions=f"{numbers / 1e6:.2f}",
+        megabytes=f"{(folder / 'model.safetensors').stat().st_size / 1e6:.1f}",
+        millions_read=f"{steps * 4 * 1024 / 1e6:.1f}", recommended=json.dumps(lm.recommended),
+        texts="\n\n".join(quoted(number, one) for number, one in enumerate(written, 1)),
+    )  # fmt: skip
+
+
+def quoted(seed: int, one: Result) -> str:
+    text = one.text.strip().replace("\n", "\n> ")
+    return f"**Seed {seed}** ({one.reason}, {len(one.ids)} tokens):\n\n> {text}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("training", type=pathlib.Path, help="the folder that teach_exhibits.py works in")
+    parser.add_argument("stories", help="the folder of stories it was taught with; 400 of them it has not seen")
+    parser.add_argument("--out", type=pathlib.Path, default=BUILTIN, help="where the model is put")
+    given = parser.parse_args()
+    ship(given.training / "model", given.out)
+    (given.out / "README.md").write_text(card(given.training, given.out, given.stories), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
