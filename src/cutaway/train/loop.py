@@ -166,7 +166,7 @@ class Run:
         loss = self.learn(batch)
         total, tokens, stops = self.team.sum(loss, batch.tokens, interrupted())
         self.pace.advance(number)
-        rate = learning_rate(number, replace(self.how, steps=self.pace.steps))
+        rate = learning_rate(number, self.how, self.pace.expected if self.pace.by_clock else None)
         loss = total / self.team.world
         length = clip(self.learner.parameters(), self.how.clip) if math.isfinite(loss) else math.nan
         if not math.isfinite(length):
