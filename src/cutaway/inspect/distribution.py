@@ -110,4 +110,4 @@ class Order:
 
 def upper(numbers: Array) -> npt.NDArray[np.uint32]:
     """The upper 16 of their 32 bits."""
-    return numbers.view(np.uint32) >> 16
+    return numbers.view(np.uint32) >> np.uint32(16)
