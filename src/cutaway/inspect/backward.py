@@ -46,17 +46,15 @@ def through_attention(run: Run, layer: int, rows: Tensor, gradients: Tensor) -> 
     makers = attention.queries_keys_values
     width = norm.shape[-1]
     queries = F.linear(norm.detach()[rows], makers.weight[:width], makers.bias[:width]).detach()
-    parts = [
-        attention.split(queries[None]).requires_grad_(),  # [1, head, row, head width]
-        run[f"{name}.keys"][None, :, :tokens].clone().requires_grad_(),  # [1, head, token, head width]
-        run[f"{name}.values"][None, :, :tokens].clone().requires_grad_(),
-    ]
+    queries = attention.split(queries[None]).requires_grad_()  # [1, head, row, head width]
+    keys = run[f"{name}.keys"][None, :, :tokens].clone().requires_grad_()  # [1, head, token, head width]
+    values = run[f"{name}.values"][None, :, :tokens].clone().requires_grad_()
     some = len(rows) < tokens
     mask = torch.arange(tokens, device=rows.device) <= rows[:, None] if some else None  # [row, token]
-    merged = attention.look(*parts, mask).transpose(1, 2).flatten(-2)[0]  # [row, width]
+    merged = attention.look(queries, keys, values, mask).transpose(1, 2).flatten(-2)[0]  # [row, width]
     found = []
     for one, wanted in zip(gradients, gradients @ attention.projection.weight.detach(), strict=True):
-        at_parts = torch.autograd.grad(merged, parts, wanted, retain_graph=True)
+        at_parts = torch.autograd.grad(merged, (queries, keys, values), wanted, retain_graph=True)
         at_queries, at_keys, at_values = (part.transpose(1, 2).flatten(-2)[0] for part in at_parts)
         at_both = torch.cat((at_keys, at_values), -1) @ makers.weight[width:].detach()  # [token, width]
         at_norm = at_both.index_add(0, rows, at_queries @ makers.weight[:width].detach())
