@@ -120,6 +120,8 @@ class Train:
     """A longer gradient is shortened to this length; 0 leaves every gradient as it is."""
     precision: str = "auto"
     """The numbers that matrices are multiplied in: float32, bfloat16, or auto, the faster here for this width."""
+    threads: int = 0
+    """How many threads of the processor compute; sums end in other digits with another number. Left out: chosen."""
     compile: bool = False
     """Whether to compile the blocks (torch.compile): half a minute at the start, faster steps after."""
     recompute: bool = False
@@ -159,6 +161,7 @@ class Train:
             "sample_every",
             "seed",
             "patience",
+            "threads",
         ):
             check(name, getattr(self, name) >= 0, "0 or more")
         for name in ("learning_rate", "warm_up", "decay", "weight_decay", "clip"):
@@ -182,7 +185,7 @@ CHOSEN = frozenset(
     f"train.{name}"
     for name in (
         "steps", "time", "batch", "at_once", "length", "learning_rate", "evaluate_every", "checkpoint_every",
-        "sample_every",
+        "sample_every", "threads",
     )
 ) | {"lora.alpha"}  # fmt: skip
 """The keys that are chosen to fit where they are left out."""
