@@ -34,7 +34,7 @@ def native(tiny_lm):
         {"beams": 4, "best": 3}, {"seed": 2, "overflow": "slide", "max_tokens": 100}, {"temperature": 0},
         {"seed": 5, "logits_processors": never_twice}, {"beams": 3, "logits_processors": [never_twice]},
     ],
-    ids=str,
+    ids=lambda given: " ".join(given),  # names only: a function's address is another in every process
 )  # fmt: skip
 def test_texts_are_those_that_torch_writes(tiny_lm, native, settings):
     settings = {"max_tokens": 30, **settings}

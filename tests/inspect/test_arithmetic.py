@@ -9,7 +9,7 @@ import torch
 
 from cutaway.config import Config
 from cutaway.errors import CutawayError
-from cutaway.inspect.arithmetic import MAKERS, PROBABILITIES, explain
+from cutaway.inspect.arithmetic import MAKERS, PROBABILITIES, STANDARDIZED, explain
 from cutaway.inspect.change import AblateHead
 from cutaway.inspect.run import Run, run
 from cutaway.inspect.values import AXES
@@ -60,6 +60,16 @@ def test_every_step_adds_up_to_what_the_model_made(tiny_lm, shape):
                     assert cell.value == made, name
                     assert cell.total == pytest.approx(made, rel=2e-5, abs=2e-5), name
                     assert not cell.replaced
+
+
+def test_a_standardized_vector_is_explained_too(tiny_lm):
+    seen = small(tiny_lm.tokenizer)
+    for name in ("blocks.0.attention.norm", "blocks.2.mlp.norm", "final_norm"):
+        whole, plain = explain(seen, name, 3, 4), explain(seen, f"{name}{STANDARDIZED}", 3, 4)
+        assert plain.kind == "standard" and plain.value == pytest.approx(plain.total, rel=2e-5, abs=2e-5)
+        assert plain.total * whole.parts["gain"] + whole.parts["bias"] == pytest.approx(whole.value, rel=1e-4, abs=1e-5)
+    with pytest.raises(CutawayError, match="Nothing in this model"):
+        explain(seen, f"residual.0{STANDARDIZED}", 0, 0)
 
 
 def test_every_name_of_the_journey_can_be_explained(tiny_lm):

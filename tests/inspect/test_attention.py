@@ -75,7 +75,13 @@ def test_without_repeats_there_is_no_induction(tiny_lm):
     found = heads(run(tiny_lm, list(range(40, 46))))
     assert found.induction is None and found.to_dict()["induction"] is None and found.induction_queries == 0
     alone = heads(run(tiny_lm, [40]), picture=8)
-    assert alone.entropy.max() == 0 and alone.previous.max() == 0 and alone.size == 1
+    assert alone.entropy.max() == 0 and alone.size == 1
+
+
+def test_one_token_looks_at_itself_and_at_nothing_else(tiny_lm):
+    alone = heads(run(tiny_lm, [40]))
+    assert alone.itself == pytest.approx(1)
+    assert alone.previous is None and alone.first is None and alone.to_dict()["previous"] is None
 
 
 @pytest.mark.parametrize("size", [8, 24])

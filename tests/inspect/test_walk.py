@@ -82,6 +82,17 @@ def test_of_a_long_text_the_strongest_and_the_nearest_keys_are_shown(seen):
     assert int(weights.argmax()) in shown
 
 
+def test_the_norms_picture_is_true_arithmetic(seen):
+    """What is drawn gives what is drawn below it: standardized, times the gain, plus the bias."""
+    for name in ("attention_norm", "mlp_norm", "final_norm"):
+        step = walk(seen, name, layer=1, position=5)
+        assert [one.role for one in step.parts] == ["in", "standard", "gain", "bias", "out"]
+        stream, standard, gain, bias, out = (one.values[0].astype("f8") for one in step.parts)
+        assert standard == pytest.approx((stream - stream.mean()) / stream.std(), rel=1e-2, abs=1e-4)
+        assert standard * gain + bias == pytest.approx(out, rel=1e-5, abs=1e-5)
+        assert np.linalg.norm(standard) == pytest.approx(len(standard) ** 0.5, rel=1e-2)
+
+
 def test_the_mix_shows_no_token_that_comes_later(seen):
     assert part(walk(seen, "mix", position=3), "values").rows == (0, 1, 2, 3)
 

@@ -27,7 +27,22 @@ def test_small_pictures_come_together(client, tiny_lm):
         assert found[name]["mean"] == picture(tiny_lm, find(tiny_lm.config, name).stored, 6).to_dict()["mean"]
 
 
+def test_the_four_sizes_need_no_weights(client):
+    from cutaway.config import SIZES
+
+    found = {one["name"]: one for one in client.get("/api/weights/sizes").json()}
+    assert list(found) == list(SIZES)
+    assert [one["total"] for one in found.values()] == [124_439_808, 354_823_168, 774_030_080, 1_557_611_200]
+    assert [one["paper"]["millions"] for one in found.values()] == [117, 345, 762, 1_542]
+    for name, one in found.items():
+        assert round(one["paper"]["with_gpt1_vocabulary"] / 1e6) == one["paper"]["millions"]
+        told = client.get("/api/weights", params={"size": name}).json()
+        assert told == {"model": name, **parameters(SIZES[name]).to_json()}
+
+
 def test_mistakes_are_refused(client):
+    answer = client.get("/api/weights", params={"size": "gpt2-huge"})
+    assert answer.status_code == 422 and "no size" in answer.json()["error"]["what"]
     assert client.get("/api/weights", params={"model": "nobody"}).status_code == 409
     answer = client.get("/api/weights/matrix", params={"model": "tiny", "name": "nothing"})
     assert 400 <= answer.status_code < 500 and "No matrix" in answer.json()["error"]["what"]

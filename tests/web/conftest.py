@@ -117,10 +117,11 @@ def show(browser, served) -> Iterator[Callable[..., Any]]:
         language: str = "en",
         dark: bool = False,
         wait: bool = True,
+        touch: bool = False,
     ) -> Any:
         context = browser.new_context(
             viewport={"width": width, "height": height}, locale=language, color_scheme="dark" if dark else "light",
-            reduced_motion="reduce", bypass_csp=True, accept_downloads=True,
+            reduced_motion="reduce", bypass_csp=True, accept_downloads=True, has_touch=touch, is_mobile=touch,
         )  # fmt: skip
         contexts.append(context)
         context.add_init_script(COUNT)

@@ -39,12 +39,13 @@ def everything(language: str) -> dict[str, str]:
     for file in sorted((SOURCE / "tour").glob("[0-9]*.json")):
         step = json.loads(file.read_text())
         said |= {f"{file.stem}.{part}": step[part][language] for part in ("title", "words", "try")}
+        said |= {f"{file.stem}.here.{i}": claim[language] for i, claim in enumerate(step.get("here", []))}
     return said
 
 
 def counted(message: str) -> list[str]:
     """The forms of each counted word: `{n|# token|# tokens}`."""
-    return re.findall(r"\{\w+\|([^}]*)\}", message)
+    return re.findall(r"\{[\w.]+\|([^}]*)\}", message)
 
 
 def test_there_are_these_languages():

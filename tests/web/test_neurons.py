@@ -53,3 +53,11 @@ def test_a_factor_lights_its_tokens(show, settle, builtin):
     page.get_by_text("groups", exact=True).click()
     page.wait_for_selector(".pick[aria-label^=Group]")
     assert values(page, ".pick") == [one.size for one in groups(whole, 4, [1, 2, 3]).groups]
+
+
+def test_no_neuron_is_marked_in_a_layer_that_the_chosen_one_is_not_in(show):
+    page = show("#/neurons?text=Tom+had+a+red+ball&layer=1&neuron=3.7")
+    field = page.locator(".activations").first
+    assert field.locator(".band").count() == 1  # the row of the token only
+    page = show("#/neurons?text=Tom+had+a+red+ball&layer=3&neuron=3.7")
+    assert page.locator(".activations").first.locator(".band").count() == 2

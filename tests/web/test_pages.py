@@ -337,3 +337,34 @@ def test_pictures_save_as_png_svg_and_data(show, name, tmp_path):
         assert saved.startswith(starts) or (starts == b"<svg" and b"<svg" in saved[:200])
         if kind == "JSON":
             assert json.loads(saved)["text"] == text
+
+
+def test_after_the_last_token_nothing_really_follows(show):
+    page = show("#/layers?text=Once+upon+a+time")
+    row = [one.inner_text() for one in page.query_selector_all("tfoot td")]
+    assert row[:-1] == ["·upon", "·a", "·time"] and "nothing follows yet" in row[-1]
+
+
+def test_one_token_looks_at_itself_only(show):
+    page = show("#/attention?text=Tom")
+    page.wait_for_selector("[data-summary=itself]")
+    assert page.locator("[data-summary=itself] data").get_attribute("value") == "1"
+    assert page.locator("[data-summary=previous], [data-summary=first]").count() == 0
+
+
+def test_heads_are_sorted_into_kinds_by_what_an_even_look_would_give(show):
+    page = show(
+        "#/attention?sort=kind&text=" + quote("Tom had a red ball. He liked to play with it. One day, Tom lost his")
+    )
+    names = [one.inner_text() for one in page.query_selector_all(".glance .name")]
+    assert {"first token", "previous token", "mixed"} <= set(names)
+    assert "one and a half times" in page.locator("[data-tour=glance]").inner_text()
+
+
+def test_bytes_stand_under_the_character_they_belong_to(show):
+    text = "你 🙂"
+    page = show("#/attention?text=" + quote(text))
+    shown = [one.inner_text().split() for one in page.query_selector_all("[data-tour=text] .stacked")]
+    assert {sign for sign, *_ in shown} == {"你", "🙂"}
+    assert b"".join(bytes.fromhex("".join(held)) for sign, *held in shown if sign == "你") == "你".encode()
+    assert "你" in page.locator("main").inner_text()  # and in the labels of the picture

@@ -130,3 +130,44 @@ def test_the_first_look_is_at_an_example_of_the_task(show, settle):
     page = show("#/tasks?text=Hello.")
     page.wait_for_selector("[data-answer]")
     assert "Hello" in page.url and "happy" not in page.url
+
+
+def test_choice_and_entailment_work_at_the_first_try(show, settle, builtin):
+    """Chosen, they bring an example of their own, and the built-in language model answers it."""
+    from cutaway.tasks.likelihood import choice, entailment
+
+    page = show("#/tasks", wait=False)
+    for label, kind in (("which comes next?", "choice"), ("does it follow?", "entailment")):
+        page.get_by_text(label, exact=True).click()
+        page.wait_for_selector(f"[data-class='{'0' if kind == 'choice' else 'follows'}']")
+        settle(page)
+        first = page.locator(".uncut").inner_text()
+        others = [one.input_value() for one in page.locator("[data-other]").all()]
+        found = choice(builtin, first, others) if kind == "choice" else entailment(builtin, first, others[0])
+        assert numbers(page, "[data-class]") == pytest.approx(found.probabilities, rel=1e-3)
+        assert page.locator(".best").get_attribute("data-class") == found.labels[0]
+        assert "No model was trained for this" in page.locator("main").inner_text()
+
+
+@there
+def test_the_header_does_not_cut_the_text_of_another_model(show, settle):
+    page = show(f"#/tasks?text={quote(TEXT)}", wait=False)
+    page.wait_for_selector("[data-weight=rest]")
+    header = page.locator("[data-tour=text]")
+    assert header.locator(".uncut").inner_text() == TEXT
+    assert header.locator("li").count() == 0 and "tokens of" not in header.inner_text()
+    page.get_by_role("link", name="Predict").click()
+    page.wait_for_selector("[data-tour=text] li")
+
+
+@there
+def test_the_chosen_source_token_keeps_its_heat(show, settle):
+    """The strongest source token has the same ground whether it is the chosen one or another is."""
+    grounds = []
+    for chosen in (0, 1):
+        page = show(f"#/tasks?text={quote(TEXT)}&source={chosen}", wait=False)
+        page.wait_for_selector("[data-weight=rest]")
+        settle(page)
+        chip = page.locator("ul[aria-label='source'] button, ul.chips button.shared").first
+        grounds.append(chip.evaluate("one => getComputedStyle(one).backgroundColor"))
+    assert grounds[0] == grounds[1]

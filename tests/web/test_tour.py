@@ -5,9 +5,20 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote_plus, urlencode
 
+import numpy as np
 import pytest
+import torch
+
+pytest.importorskip("fastapi", reason="the extra `serve` is not installed")
+
+from fastapi.testclient import TestClient
+
+from cutaway.inspect.facts import FACTS
+from cutaway.serve.app import create_app
+from cutaway.serve.explorer import Explorer
 
 SOURCE = Path(__file__).resolve().parents[2] / "web" / "src"
 FILES = sorted((SOURCE / "tour").glob("[0-9]*.json"))
@@ -24,43 +35,227 @@ def test_steps_are_numbered_without_gaps_and_named_once():
     assert len(STEPS) == len(FILES)
 
 
+GAP = r"\{(\w+(?:\.\w+)?)[^}]*\}"
+"""A value put into a sentence: a size of the model, `{width}`, or a fact, `{look.weight}`."""
+
+
+def short_enough(words: dict[str, str], en: int, zh: int, ru: int) -> bool:
+    plain = {language: re.sub(GAP, "000", said) for language, said in words.items()}
+    return len(plain["en"]) <= en and len(plain["zh-Hans"]) <= zh and len(plain["ru"]) <= ru
+
+
 @pytest.mark.parametrize("name", STEPS)
 def test_a_step_says_everything_in_every_language(name):
     step = STEPS[name]
-    assert set(step) == {"page", "place", "point", "title", "words", "try"}
+    assert {"page", "place", "point", "title", "words", "try"} <= set(step)
+    assert set(step) <= {"page", "place", "facts", "point", "title", "words", "here", "try"}
     assert step["page"] in PAGES
-    assert set(step["place"]) <= {"text", "position", "layer", "head", "find", "step", "settings"}
-    for part in ("title", "words", "try"):
-        assert set(step[part]) == LANGUAGES
-        gaps = [set(re.findall(r"\{(\w+)\}", words)) for words in step[part].values()]
-        assert gaps.count(gaps[0]) == 3 and gaps[0] <= SIZES
-        assert all(words.strip() == words and words for words in step[part].values())
+    assert set(step["place"]) <= {"text", "layer", "from", "step", "settings"}
+    for said in (step["title"], step["words"], step["try"], *step.get("here", [])):
+        words = {language: said[language] for language in LANGUAGES}
+        gaps = [set(re.findall(GAP, one)) for one in words.values()]
+        assert gaps.count(gaps[0]) == 3
+        if said in (step["title"], step["words"], step["try"]):
+            assert gaps[0] <= SIZES  # what holds on any model needs no facts
+        assert all(one.strip() == one and one for one in words.values())
     assert re.search("[一-鿿]", step["title"]["zh-Hans"]) and re.search("[а-я]", step["title"]["ru"])
-    # Two or three short sentences.
-    assert len(step["words"]["en"]) <= 320 and len(step["words"]["ru"]) <= 340 and len(step["words"]["zh-Hans"]) <= 150
+    # Two or three short sentences, and one about what is seen here.
+    assert short_enough(step["words"], 320, 150, 340)
+    assert all(
+        short_enough({language: one[language] for language in LANGUAGES}, 210, 110, 240) for one in step.get("here", [])
+    )
     assert 2 <= len(re.findall(r"[.?:](?= |$)", step["words"]["en"])) <= 5
 
 
-def test_a_head_that_is_looked_for_is_found_by_computation(show, settle, builtin):
-    """Whatever the built-in model is: the step shows the head that looks most from one word to the other."""
-    from cutaway.inspect.attention import looking
-    from cutaway.inspect.run import run
+@pytest.mark.parametrize("name", STEPS)
+def test_what_a_step_claims_can_be_checked(name):
+    """Every bound and value of a sentence is that of a fact which the step asks for; the last one always holds."""
+    step = STEPS[name]
+    asked = set(step.get("facts", {}))
+    assert {one["of"] for one in step.get("facts", {}).values()} <= set(FACTS)
+    assert step["place"].get("from", next(iter(asked), None)) in asked | {None}
+    used = {step["place"]["from"]} if "from" in step["place"] else set()
+    for claim in step.get("here", []):
+        names = [*claim.get("if", {}), *(one for one in re.findall(GAP, claim["en"]) if "." in one)]
+        assert {one.split(".")[0] for one in names} <= asked
+        used |= {one.split(".")[0] for one in names}
+    assert used == asked
+    assert not step.get("here") or "if" not in step["here"][-1] or name == "change"
 
-    place = STEPS["why-attention"]["place"]
-    seen = run(builtin, place["text"])
-    words = [one.text for one in seen.tokens]
-    position = len(words) - 1 - words[::-1].index(place["find"]["from"])
-    key = position - 1 - words[:position][::-1].index(place["find"]["to"])
-    layer, head, _ = looking(seen, position, key)
-    for name in ("why-attention", "change"):
-        step = STEPS[name]
-        settings = {key: re.sub(r"\{\w+\}", "0", value) for key, value in step["place"]["settings"].items()}
-        page = show(f"#/{step['page']}?" + urlencode({"text": place["text"], "tour": name, **settings}))
-        wanted = [f"{key}={value}" for key, value in (("layer", layer), ("head", head)) if value]
-        page.wait_for_function("wanted => wanted.every((one) => location.hash.includes(one))", arg=wanted)
+
+def answers(lm, step) -> dict[str, dict[str, Any]]:
+    """What the server finds for a step, asked as the page asks it."""
+    explorer = Explorer()
+    explorer.models.add(lm)
+    client = TestClient(create_app(explorer), base_url="http://127.0.0.1:8000")
+    asked = {"model": lm.name, "text": step["place"].get("text", ""), "facts": step.get("facts", {})}
+    answer = client.post("/api/facts", json=asked)
+    explorer.close()
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def held(step, found) -> int:
+    """Which of a step's sentences holds: the first whose numbers keep their bounds."""
+    for at, claim in enumerate(step["here"]):
+        numbers = {one: found[one.split(".")[0]][one.split(".")[1]]["value"] for one in claim.get("if", {})}
+        bounds = claim.get("if", {}).values()
+        if all(
+            (low is None or value >= low) and (high is None or value <= high)
+            for value, (low, high) in zip(numbers.values(), bounds, strict=True)
+        ):
+            return at
+    raise AssertionError("nothing that the step says holds")
+
+
+CLAIMING = [name for name, step in STEPS.items() if step.get("here")]
+
+
+@pytest.mark.parametrize("name", CLAIMING)
+def test_what_a_step_says_holds_on_the_model_that_ships_and_on_any_other(name, builtin, long_lm):
+    for lm in (builtin, long_lm):
+        found = answers(lm, STEPS[name])
+        at = held(STEPS[name], found)
+        for one in re.findall(GAP, STEPS[name]["here"][at]["en"]):
+            assert one in SIZES or found[one.split(".")[0]][one.split(".")[1]]["value"] not in (None, [])
+
+
+def test_the_model_that_ships_shows_what_the_tour_is_about(builtin):
+    """The examples are chosen so that the first sentence of each step holds, the one that makes its point."""
+    weaker = {name for name in CLAIMING if held(STEPS[name], answers(builtin, STEPS[name])) > 0}
+    assert weaker <= {"weights"}, weaker  # which says first what is true of GPT-2 itself
+
+
+def test_what_a_step_says_of_any_model_is_so(builtin):
+    """The plain sentences that a number can check, each on the model that ships and at the place of its step."""
+    from cutaway.inspect.attention import attention
+    from cutaway.inspect.run import run
+    from cutaway.inspect.saliency import saliency
+
+    def seen(name):
+        return run(builtin, STEPS[name]["place"]["text"])
+
+    entry = seen("entry")
+    assert torch.equal(entry["residual.0"], entry["token_embedding"] + entry["position_embedding"])
+    mask, top = seen("mask"), builtin.config.layers - 1
+    for head in range(builtin.config.heads):
+        table = attention(mask, top, head)
+        assert table.weights[0, 0] == 1  # the first token can only look at itself
+        assert (table.weights[np.triu_indices(len(mask), 1)] == 0).all()  # the upper triangle is empty
+        assert table.weights.sum(-1) == pytest.approx(1)  # shares that add up to 100%
+        score, share = table.masked[-1], table.weights[-1]  # a score higher by one: a share 2.7 times as large
+        assert np.log(share[0] / share[1]) == pytest.approx(score[0] - score[1], abs=1e-3)
+    scores = seen("scores")
+    row = attention(scores, top, 0, len(scores) - 1)
+    assert row.scores[0] == pytest.approx(
+        (row.keys @ row.queries[0]) / builtin.config.head_width**0.5, rel=1e-3, abs=1e-3
+    )
+    mix = attention(scores, top, 0)
+    assert mix.weights @ mix.values == pytest.approx(mix.output, abs=1e-4)
+    negative = scores[f"blocks.{top}.mlp.hidden"][-1] < 0  # GELU brings what is negative near zero
+    assert float(scores[f"blocks.{top}.mlp.activation"][-1][negative].abs().max()) < 0.2
+    assert float(saliency(scores, [len(scores)]).share.sum()) == pytest.approx(1)
+    texts = [builtin.generate(STEPS["choice"]["place"]["text"], max_tokens=20, top_k=1, seed=n).text for n in (1, 2)]
+    assert texts[0] == texts[1]  # always taking the likeliest gives the same text every time
+    from cutaway.inspect.choices import choices
+
+    one, two = (choices(builtin, STEPS["write"]["place"]["text"], 20, seed=n).steps for n in (1, 2))
+    assert [c.chance for c in one[0].candidates] == [c.chance for c in two[0].candidates]  # the first token's chances
+    first = next(i for i in range(20) if one[i].chosen != two[i].chosen)
+    assert [c.chance for c in one[first + 1].candidates] != [c.chance for c in two[first + 1].candidates]
+
+
+def numbers(page) -> list[float]:
+    return [float(one.get_attribute("value")) for one in page.query_selector_all("p.here data")]
+
+
+def test_the_card_says_the_servers_numbers(show, settle, builtin):
+    for name in ("why-attention", "up-the-stack", "change", "weights"):
+        step, page = STEPS[name], show(f"#/{STEPS[name]['page']}?" + urlencode({"text": "hello", "tour": name}))
+        page.get_by_role("link", name="Set this step up again").click()
+        page.wait_for_selector("p.here[data-claim]:not([data-claim='-1'])")
         settle(page)
-        assert not page.get_by_role("link", name="Set this step up again").is_visible()
-    assert f'"layer":{layer},"head":{head}' in unquote_plus(page.url)
+        found = answers(builtin, step)
+        at = held(step, found)
+        assert page.locator("p.here").get_attribute("data-claim") == str(at), name
+        said = [one.split(".") for one in re.findall(GAP, step["here"][at]["en"]) if "." in one]
+        values = [found[fact][field] for fact, field in said]
+        assert numbers(page) == [one["value"] for one in values if one["as"] != "tokens"], name
+        assert page.locator("p.here .chip").count() == sum(len(one["value"]) for one in values if one["as"] == "tokens")
+        if "from" in step["place"]:
+            place = found[step["place"]["from"]]
+            assert f"layer={place['layer']['value']}" in page.url and f"head={place['head']['value']}" in page.url
+    page = show("#/change?" + urlencode({"text": "hello", "tour": "change"}))
+    page.get_by_role("link", name="Set this step up again").click()
+    page.wait_for_selector("p.here[data-claim]:not([data-claim='-1'])")
+    settle(page)
+    missed = answers(builtin, STEPS["change"])["missed"]
+    assert f'"layer":{missed["layer"]["value"]},"head":{missed["head"]["value"]}' in unquote_plus(page.url)
+
+
+def inside(page, selector: str) -> bool:
+    """Whether something is on the screen, under the card of the tour and above the controls at the foot."""
+    box, card = page.locator(selector).first.bounding_box(), page.locator(".card").bounding_box()
+    return card["y"] + card["height"] <= box["y"] and box["y"] + box["height"] <= page.viewport_size["height"] - 40
+
+
+def follow(page, settle, name: str) -> None:
+    page.get_by_role("link", name="Set this step up again").click()
+    if STEPS[name].get("here"):
+        page.wait_for_selector("p.here[data-claim]:not([data-claim='-1'])")
+    settle(page)
+
+
+def test_the_tree_of_the_third_step_is_on_the_screen_and_grows(show, settle):
+    page = show("#/predict?text=hello&tour=one-at-a-time")
+    follow(page, settle, "one-at-a-time")
+    page.wait_for_selector("[data-tour=branches] li")
+    assert inside(page, "[data-tour=branches]") and inside(page, ".bars >> nth=0")
+    before = page.locator("[data-tour=branches] li").count()
+    page.keyboard.press("1")
+    page.wait_for_function("n => document.querySelectorAll('[data-tour=branches] li').length > n", arg=before)
+
+
+def test_the_arrow_keys_of_the_position_step_move_along_the_text(show, settle):
+    page = show("#/walk?text=hello&tour=position")
+    follow(page, settle, "position")
+    page.wait_for_function("location.hash.includes('position=')")
+    page.locator("[data-tour=text] .chips button").nth(3).click()
+    page.wait_for_function("location.hash.includes('position=3')")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("location.hash.includes('position=4')")
+    assert "step=3" in page.url  # the step of the walk stayed
+
+
+def test_the_groups_of_neurons_are_on_the_screen_with_the_text_they_light(show, settle):
+    page = show("#/neurons?text=hello&tour=neurons")
+    follow(page, settle, "neurons")
+    page.wait_for_selector("[data-tour=together] ol li")
+    page.wait_for_function(
+        "document.querySelector('[data-tour=together]').getBoundingClientRect().top < innerHeight * 0.7"
+    )
+    assert "Group 1" in page.locator("[data-tour=together] ol").inner_text()
+    assert inside(page, "[data-tour=together] ol li") and inside(page, ".lit")
+    assert page.evaluate("document.scrollingElement.scrollTop") == 0  # the header is still there
+
+
+def test_the_whole_text_of_the_writing_step_is_shown(show, settle):
+    page = show("#/generate?text=hello&tour=write")
+    follow(page, settle, "write")
+    assert page.locator(".writing .chips li").count() == 20
+
+
+def test_the_tour_is_of_the_model_being_shown(show, settle, long_lm):
+    """On another model it stays on it, finds its places there, and says what holds there."""
+    page = show("#/predict?model=long&text=hello")
+    page.get_by_role("link", name="Tour").click()
+    for name in ("next-word", "why-attention", "heads", "widen", "norm", "logits", "weights", "change"):
+        step = STEPS[name]
+        page.evaluate("at => (location.hash = at)", f"#/{step['page']}?model=long&text=hello&tour={name}")
+        page.wait_for_function("at => location.hash.includes(at)", arg=f"tour={name}")
+        follow(page, settle, name)
+        assert "model=long" in page.url and page.locator("main [role=alert]").count() == 0, name
+        assert page.locator("p.here").get_attribute("data-claim") == str(held(step, answers(long_lm, step))), name
 
 
 def test_steps_of_the_walk_are_steps_it_has():
@@ -89,6 +284,8 @@ def test_the_tour_is_walked_from_the_offer_to_its_end(show, settle):
         assert progress(page) == f"Tour: step {i + 1} of {len(SHOWN)}"
         assert f"/{step['page']}?" in page.url and f"tour={name}" in page.url
         assert marked(page) == step["point"], name
+        if step.get("here"):
+            page.wait_for_selector("p.here[data-claim]:not([data-claim='-1'])")
         assert "{" not in page.locator("#tour-words").inner_text()
         assert page.evaluate("document.activeElement.id") == "tour-title", name
         assert page.locator("main [role=alert]").count() == 0, name

@@ -41,3 +41,21 @@ def test_the_table_is_sorted_filtered_and_walked_by_keys_and_stands_in_the_addre
     page.get_by_role("searchbox").fill("no such matrix")
     settle(page)
     assert page.get_by_text("No matrix has that name").is_visible()
+
+
+def test_the_four_sizes_are_counted_without_a_download(show, settle):
+    page = show("#/weights?text=Tom")
+    page.wait_for_selector("[data-size=gpt2-xl]")
+    rows = {name: [float(one.get_attribute("value")) for one in page.query_selector_all(f"[data-size={name}] data")]
+            for name in ("gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl")}  # fmt: skip
+    assert rows["gpt2"] == [124_439_808, 117, 116_929_536]
+    assert [round(old / 1e6) for _, _, old in rows.values()] == [printed for _, printed, _ in rows.values()]
+    page.get_by_role("button", name="gpt2-large").click()
+    page.wait_for_function(
+        "document.querySelector('[data-matrix=\"token_embedding.weight\"]').textContent.includes('50,257')"
+    )
+    settle(page)
+    assert "774,030,080" in page.locator(".sentence").inner_text() and "size=gpt2-large" in page.url
+    assert "Only the shapes" in page.locator("aside").inner_text()
+    page.get_by_role("button", name="this model").click()
+    page.wait_for_function("!location.hash.includes('size=')")

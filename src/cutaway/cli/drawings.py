@@ -61,7 +61,8 @@ def heads(run: Run, found: Heads) -> None:
     for name, what in measures.items():
         values = getattr(found, name)
         if values is None:
-            screen.show(Text(f"\n{name}: no token of this text occurs twice", "dim"))
+            why = "no token of this text occurs twice" if name == "induction" else "the text is one token"
+            screen.show(Text(f"\n{name}: {why}", "dim"))
             continue
         order = sorted(((-float(v), layer, head) for layer, row in enumerate(values) for head, v in enumerate(row)))
         most = ", ".join(f"{found.layers[layer]}.{head} {-value:.2f}" for value, layer, head in order[:3])
@@ -121,10 +122,11 @@ def lens(run: Run, found: Lens) -> None:
     room = (screen.out.width - 2 * LABEL - 4) // 6
     layers = list(range(len(found.layers)))[-room:]
     names = ["emb" if i == 0 else str(i - 1) for i in range(len(found.layers))]
-    title("the rank of the token that comes, after the embedding and after each block")
+    title("the rank of the token that comes (in brackets: would come), after the embedding and after each block")
     screen.show(Text(f"  {'token':<{LABEL}}{'next':<{LABEL}}" + "".join(f"{names[i]:>6}" for i in layers), "dim"))
     for at in range(len(found.positions)):
-        line = Text(f"  {cut(word(run.tokens[found.positions[at]]))}{cut(word(found.chosen[at]))}")
+        comes = word(found.chosen[at]) if found.positions[at] + 1 < len(run) else f"({word(found.chosen[at])})"
+        line = Text(f"  {cut(word(run.tokens[found.positions[at]]))}{cut(comes)}")
         for i in layers:
             style = ground(float(found.probability[i, at])) if screen.colourful() else ""
             line.append(f"{found.rank[i, at]:>6,}" if found.rank[i, at] < 100_000 else "  >99k", style)

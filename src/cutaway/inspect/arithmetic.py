@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cutaway.errors import CutawayError, nearest
@@ -19,6 +20,8 @@ from cutaway.trace import names, within
 
 PROBABILITIES = "probabilities"
 """Not a step of the model but the last of the walk: softmax over the logits."""
+STANDARDIZED = ".standardized"
+"""After the name of a norm: its vector before gain and bias, less its mean and divided by its standard deviation."""
 HIDDEN = torch.finfo(torch.float16).min
 """A score of this or less is one the mask put there."""
 
@@ -44,7 +47,7 @@ class Cell:
     head: int | None
     column: int
     kind: str
-    """lookup, add, norm, product, score, mask, softmax, mix, copy or activation."""
+    """lookup, add, standard, norm, product, score, mask, softmax, mix, copy or activation."""
     value: float
     total: float
     parts: dict[str, float]
@@ -122,6 +125,7 @@ def explain(run: Run, name: str, position: int, column: int | str, head: int | N
     looked at).
     """
     known = [*names(run.lm.config), PROBABILITIES]
+    known += [f"{one}{STANDARDIZED}" for one in known if one.endswith("norm")]
     if name not in known:
         raise CutawayError(f"Nothing in this model is called {name!r}.{nearest(name, known)}")
     step = name.split(".", 2)[2] if name.startswith("blocks.") else name
@@ -139,7 +143,8 @@ def explain(run: Run, name: str, position: int, column: int | str, head: int | N
     column = within("key" if axes[-1:] == ("key",) else "column", column, len(row))
     # The final norm reads the stream as a block after the last would.
     layer = int(name.split(".")[1]) if name.startswith("blocks.") else run.lm.config.layers
-    made = MAKERS[step](Place(run, name, layer, position, column, head or 0))
+    make = MAKERS[step.removesuffix(STANDARDIZED)]
+    made = make(Place(run, name, layer, position, column, head or 0))
     value = float(row[column])
     listed: tuple[Term, ...] = ()
     count, rest = 0, 0.0
@@ -160,7 +165,21 @@ def _row(run: Run, name: str, position: int, head: int | None) -> Tensor:
     if name in ("logits", PROBABILITIES):
         logits = run.logits([position])[0]
         return logits if name == "logits" else logits.softmax(-1)
+    if name.endswith(STANDARDIZED):
+        return standardized(run, name.removesuffix(STANDARDIZED), position)
     return run[name][position] if head is None else run[name][head, position]
+
+
+def standardized(run: Run, name: str, position: int) -> Tensor:
+    """What a norm makes of a token's vector before gain and bias. [width]"""
+    model, layer = run.lm.model, run.lm.config.layers if name == "final_norm" else int(name.split(".")[1])
+    if name == "final_norm":
+        vector, epsilon = run[f"blocks.{layer - 1}.residual"][position], model.final_norm.eps
+    elif name.endswith(".mlp.norm"):
+        vector, epsilon = run[f"blocks.{layer}.residual.middle"][position], run.block(layer).mlp_norm.eps
+    else:
+        vector, epsilon = run.before(layer)[position], run.block(layer).attention_norm.eps
+    return F.layer_norm(vector.float(), vector.shape, eps=epsilon)
 
 
 def lookup(at: Place) -> Made:
@@ -182,15 +201,17 @@ def add(first: str, second: str) -> Callable[[Place], Made]:
 
 
 def norm(source: str, module: Callable[[Place], nn.LayerNorm]) -> Callable[[Place], Made]:
-    """(x - mean) / sqrt(variance + epsilon) * gain + bias, over the whole vector."""
+    """(x - mean) / sqrt(variance + epsilon) * gain + bias, over the whole vector; or only standardized."""
 
     def make(at: Place) -> Made:
         vector, layer = at.vector(source or at.before), module(at)
         x, mean, variance = float(vector[at.column]), float(vector.mean()), float(vector.var(unbiased=False))
         gain, bias = float(layer.weight[at.column]), float(layer.bias[at.column])
         normal = (x - mean) / math.sqrt(variance + layer.eps)
-        parts = {"x": x, "mean": mean, "variance": variance, "epsilon": layer.eps, "normal": normal}
-        return Made("norm", normal * gain + bias, {**parts, "gain": gain, "bias": bias})
+        parts = {"x": x, "mean": mean, "variance": variance, "epsilon": layer.eps}
+        if at.name.endswith(STANDARDIZED):
+            return Made("standard", normal, parts)
+        return Made("norm", normal * gain + bias, {**parts, "normal": normal, "gain": gain, "bias": bias})
 
     return make
 

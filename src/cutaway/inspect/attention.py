@@ -98,12 +98,12 @@ class Heads:
     """How spread the attention is, in bits: 0 is one token only."""
     distance: Array
     """How far back it looks, in tokens."""
-    previous: Array
-    """The weight on the token just before."""
-    first: Array
-    """The weight on the first token, where many heads rest; measured from the second token on."""
+    previous: Array | None
+    """The weight on the token just before; None if the text is one token."""
+    first: Array | None
+    """The weight on the first token, where many heads rest; measured from the second token on, None without one."""
     itself: Array
-    """The weight on the token itself; measured from the second token on."""
+    """The weight on the token itself; measured from the second token on, and in a text of one token on that."""
     induction: Array | None
     """The weight on what followed the last time this token stood in the text; None if no token occurs twice."""
     induction_queries: int = 0
@@ -137,17 +137,22 @@ def heads(run: Run, layers: Sequence[int] | None = None, picture: int = 0) -> He
         weights = run[f"blocks.{layer}.attention.weights"].float().cpu()  # [head, query, key]
         measures["entropy"].append(torch.special.entr(weights).sum(-1).mean(-1) / np.log(2))
         measures["distance"].append((weights * steps_back.clamp(min=0)).sum(-1).mean(-1))
-        measures["previous"].append(mean(weights.diagonal(-1, 1, 2)))
-        measures["first"].append(mean(weights[:, 1:, 0]))
-        measures["itself"].append(mean(weights.diagonal(0, 1, 2)[:, 1:]))
+        measures["previous"].append(weights.diagonal(-1, 1, 2).mean(-1))
+        measures["first"].append(weights[:, 1:, 0].mean(-1))
+        measures["itself"].append(weights.diagonal(0, 1, 2)[:, min(1, tokens - 1) :].mean(-1))
         if after_same:
             queries, keys = zip(*after_same, strict=True)
             induction.append(weights[:, list(queries), list(keys)].mean(-1))
         if picture:
             pictures.append(draw(weights, picture))
+    tables = {name: array(torch.stack(found)) for name, found in measures.items()}
     return Heads(
         tuple(chosen),
-        **{name: array(torch.stack(found)) for name, found in measures.items()},
+        entropy=tables["entropy"],
+        distance=tables["distance"],
+        previous=tables["previous"] if tokens > 1 else None,
+        first=tables["first"] if tokens > 1 else None,
+        itself=tables["itself"],
         induction=array(torch.stack(induction)) if induction else None,
         induction_queries=len(after_same),
         pictures=tuple(pictures),
@@ -164,11 +169,6 @@ def looking(run: Run, position: int, key: int) -> tuple[int, int, float]:
     )  # [layer, head]
     layer, head = divmod(int(weights.argmax()), weights.shape[1])
     return layer, head, float(weights[layer, head])
-
-
-def mean(weights: Tensor) -> Tensor:
-    """The mean over queries [head, query]; 0 where there are none (a text of one token)."""
-    return weights.sum(-1) / max(1, weights.shape[-1])
 
 
 def follow_same(ids: Sequence[int]) -> list[tuple[int, int]]:

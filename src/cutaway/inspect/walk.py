@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from cutaway.errors import CutawayError, nearest
-from cutaway.inspect.arithmetic import PROBABILITIES
+from cutaway.inspect.arithmetic import PROBABILITIES, STANDARDIZED, standardized
 from cutaway.inspect.numbers import Array, Token, array, rounded
 from cutaway.inspect.parameters import find
 from cutaway.inspect.picture import picture
@@ -173,7 +173,10 @@ def norm(source: str, module: str, out: str) -> Callable[[Here], Picture]:
             for role, kind in (("gain", "weight"), ("bias", "bias"))
         )
         before = at.vector("in", source) if source else at.before("in")
-        return [before, gain, bias, at.vector("out", out)], [], ()
+        name = at.full(out)
+        plain = array(standardized(at.run, name, at.position)[None])
+        standard = Part("standard", f"{name}{STANDARDIZED}", "position", (at.position,), plain)
+        return [before, standard, gain, bias, at.vector("out", out)], [], ()
 
     return make
 

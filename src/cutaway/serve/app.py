@@ -5,6 +5,7 @@
     POST /api/tokens          {model, text, ids}    how a text is cut, and what ids stand for
     POST /api/traces          {model, text, more}   carry a text through; gives an id, the tokens and the shapes
     GET  /api/progress                    how far the answer is that is being computed
+    POST /api/facts           {model, text, facts}  what the sentences of the guided tour claim, as numbers
     GET  /api/traces/ID/VIEW?...          a piece of it: what `cutaway.inspect` says, as JSON (or as numbers)
 
 Every mistake is `{"error": {"code", "what", "remedy", "values"}}`.

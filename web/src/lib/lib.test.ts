@@ -5,7 +5,7 @@ import { catalogue, compose } from './catalogue';
 import { byRow, css, scale, shareStep, signedStep } from './colour';
 import { bring, foldTable, foldVector } from './fold';
 import { bytes, count, number, percent, short } from './format';
-import { visible } from './token';
+import { spell, stacked, visible } from './token';
 import { read, write, type Place } from './url';
 
 const USUAL: Place = { page: 'predict', model: 'builtin', text: 'usual', more: [], position: null, layer: 0, head: 0, step: 0, settings: {} };
@@ -87,6 +87,15 @@ test('scales begin and end at their stops', () => {
   const two = scale(['#000000', '#ffffff']);
   expect([css(two[0]!), css(two[255]!)]).toEqual(['#000000', '#ffffff']);
   expect([shareStep(0), shareStep(1), shareStep(NaN), signedStep(-5, 5), signedStep(0, 5), signedStep(5, 5)]).toEqual([0, 255, 0, 0, 128, 255]);
+});
+
+test('tokens that are parts of characters know which', () => {
+  const token = (bytes: string, text: string | null = null) => ({ id: 0, text, bytes });
+  const [a, b, c, d, e] = spell([token('e4'), token('bd a0'), token('20', ' '), token('f0 9f 99'), token('82')]);
+  expect([a, b, d, e].map((one) => one!.of)).toEqual(['你', '你', '🙂', '🙂']);
+  expect([visible(a!), visible(c!), stacked(b!)]).toEqual(['‹你 e4›', '·', { above: '你', below: 'bd a0' }]);
+  expect(spell([token('a0'), token('e4 bd')]).map((one) => one.of)).toEqual([undefined, undefined]); // no character at all
+  expect(spell([token('bd a0 e4'), token('bd a0')]).map((one) => one.of)).toEqual(['你', '你']); // after bytes that are none
 });
 
 test('a table row by row has every row at full colour, and keeps what is zero', () => {

@@ -8,6 +8,8 @@ export interface Page {
   order: number;
   /** The inside of a 24 x 24 SVG, drawn in strokes. */
   icon: string;
+  /** Another model reads the text here, so that the header does not cut it into the chosen model's tokens. */
+  uncut?: boolean;
   load: () => Promise<{ default: Component }>;
 }
 

@@ -1,6 +1,8 @@
 /** Keys that work anywhere, unless a field is being written in. A page adds its own while it is open. */
 
 import { moment } from '../state/moment.svelte';
+import { isField } from '../state/past';
+import { preferences } from '../state/preferences.svelte';
 import { pages } from '../pages';
 import { tour } from '../tour/tour.svelte';
 
@@ -21,16 +23,30 @@ class Keys {
 
   press(event: KeyboardEvent): void {
     const target = event.target as HTMLElement;
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (target.isContentEditable || /^(TEXTAREA|SELECT)$/.test(target.tagName)) return;
-    if (target.tagName === 'INPUT' && !/^(radio|checkbox)$/.test((target as HTMLInputElement).type)) return;
-    if (document.querySelector('dialog[open]')) return;
+    if (event.defaultPrevented || event.altKey || isField(target) || document.querySelector('dialog[open]')) return;
+    if (event.ctrlKey || event.metaKey) {
+      if (this.#past(event)) event.preventDefault();
+      return;
+    }
+    if (target.tagName === 'SELECT' || (target as HTMLInputElement).type === 'range') return;
+    // A sign alone can be said by someone who dictates, or struck by chance: it can be turned off (WCAG 2.1.4).
+    if (!preferences.letters && event.key.length === 1 && event.key !== ' ') return;
     if (this.#page?.(event) || this.#common(event, target)) event.preventDefault();
+  }
+
+  #past(event: KeyboardEvent): boolean {
+    const key = event.key.toLowerCase();
+    if (key === 'z' && event.shiftKey) moment.past.redo();
+    else if (key === 'z') moment.past.undo();
+    else if (key === 'y' && !event.shiftKey) moment.past.redo();
+    else return false;
+    return true;
   }
 
   #common(event: KeyboardEvent, target: HTMLElement): boolean {
     const shape = moment.trace?.shape;
     if (event.key === '?') this.help = true;
+    else if (event.key === 'Backspace') return moment.unpick();
     else if (event.code === 'BracketRight' && tour.step) tour.go(1);
     else if (event.code === 'BracketLeft' && tour.step) tour.go(-1);
     else if (event.key === 'e' || event.key === '/') this.editing = true;

@@ -1,8 +1,9 @@
 /** The one moment that every page is a view of: model, text, position, layer, head, step. It stands in the address. */
 
 import { read, write, type Place } from '../lib/url';
-import type { Token } from '../lib/token';
+import { spell, type Token } from '../lib/token';
 import { models, NotOpened } from './models.svelte';
+import { Past } from './past';
 import { connection, getTable, get, keepAsking, post, type Answer, type Query } from './server.svelte';
 import type { Table } from '../lib/binary';
 
@@ -62,6 +63,10 @@ class Moment {
   /** The tokens of the first text, which are known long before it has been read. */
   cut = $state.raw<Token[]>([]);
 
+  readonly past = new Past(
+    () => this.#stand(),
+    (settings) => this.#take(settings),
+  );
   #asked: Answer<Trace> | null = null;
   #again = $state(0);
   #remade: (() => void)[] = [];
@@ -126,6 +131,14 @@ class Moment {
     this.position = position >= last ? null : Math.max(0, position);
   }
 
+  /** Take back the last token picked; false where none was. */
+  unpick(): boolean {
+    if (!this.more.length) return false;
+    this.more = this.more.slice(0, -1);
+    this.position = null;
+    return true;
+  }
+
   /** Another model: its tokens are others, so what was picked becomes text. */
   use(model: string): void {
     this.notOpened = null;
@@ -135,8 +148,9 @@ class Moment {
 
   go(page: string): void {
     if (page === this.page) return;
-    history.pushState(null, '', write({ ...this.place(), page, settings: this.settings[page] ?? {} }));
+    this.past.turn();
     this.page = page;
+    this.#stand();
   }
 
   again(): void {
@@ -148,25 +162,28 @@ class Moment {
     return { page, model, text, more, position, layer, head, step, tour, settings: { ...this.settings[page] } };
   }
 
+  /** Take over what a place says, without a new entry in the browser's history. */
+  show({ page, settings, ...place }: Place): void {
+    Object.assign(this, place, { page });
+    this.settings[page] = settings;
+  }
+
   link(): string {
     return location.href.replace(/#.*$/s, '') + write(this.place());
   }
 
   /** Take the state from the address, then keep both the same; begin to carry the text through the model. */
   start(): { lang?: string; theme?: string } {
-    const asked = this.#take();
+    const asked = this.#take(this.past.settings);
     connection.remake = () => {
       this.again();
       return new Promise((done) => this.#remade.push(done));
     };
-    addEventListener('popstate', () => this.#take());
-    addEventListener('hashchange', () => this.#take());
+    this.past.start();
     $effect.root(() => {
       $effect(() => {
-        const there = write(this.place());
-        const timer = setTimeout(() => {
-          if (location.hash !== there) history.replaceState(null, '', there);
-        }, 60);
+        void write(this.place());
+        const timer = setTimeout(() => this.#stand(), 60);
         return () => clearTimeout(timer);
       });
       this.#asked = keepAsking<Trace>(
@@ -184,10 +201,10 @@ class Moment {
               return this.trace!;
             }
             this.ready = model;
-            if (!this.trace) void post<Token[]>('tokens', { model, text, ids: more }, signal).then((cut) => (this.cut = cut), () => undefined);
+            if (!this.trace) void post<Token[]>('tokens', { model, text, ids: more }, signal).then((cut) => (this.cut = spell(cut)), () => undefined);
             const trace = await post<Trace>('traces', { model, text, more }, signal);
             for (const done of this.#remade.splice(0)) done();
-            return trace;
+            return { ...trace, tokens: spell(trace.tokens) };
           };
         },
         { wait: TYPING },
@@ -196,10 +213,16 @@ class Moment {
     return asked;
   }
 
-  #take(): { lang?: string; theme?: string } {
-    const { settings, lang, theme, ...place } = read(location.hash, USUAL);
-    Object.assign(this, place);
-    this.settings[place.page] = settings;
+  /** Have the address say where the moment is. */
+  #stand(): void {
+    const there = write(this.place());
+    if (location.hash !== there || history.state === null) this.past.write(there, $state.snapshot(this.settings));
+  }
+  /** Be where the address says; `all` are the settings that the other pages had there. */
+  #take(all: Record<string, Record<string, string>> | null): { lang?: string; theme?: string } {
+    const { lang, theme, ...place } = read(location.hash, USUAL);
+    if (all) this.settings = { ...all };
+    this.show(place);
     return { lang, theme };
   }
 }

@@ -1,4 +1,4 @@
-/** What belongs to the reader, not to the view: language and theme. Kept in this browser. */
+/** What belongs to the reader, not to the view: language, theme, keys. Kept in this browser. */
 
 import { catalogue, compose, LANGUAGES, type Language, type Values } from '../lib/catalogue';
 
@@ -30,6 +30,8 @@ export function asLanguage(tag: string | null | undefined): Language | null {
 class Preferences {
   language = $state<Language>('en');
   theme = $state<Theme>('auto');
+  /** Whether letters, digits and signs alone are shortcuts. */
+  letters = $state(remembered('letters') !== 'off');
   /** Whether the system asks for dark; counts where the theme is auto. */
   systemDark = $state(false);
   dark = $derived(this.theme === 'dark' || (this.theme === 'auto' && this.systemDark));
@@ -53,6 +55,11 @@ class Preferences {
   speak(language: Language): void {
     this.language = language;
     remember('language', language);
+  }
+
+  useLetters(on: boolean): void {
+    this.letters = on;
+    remember('letters', on ? 'on' : 'off');
   }
 
   wear(theme: Theme): void {

@@ -4,29 +4,27 @@ import type { Language } from '../lib/catalogue';
 import type { Place } from '../lib/url';
 import { pages } from '../pages';
 import { find } from '../pages/walk/steps';
+import type { Claim, Fact, Facts, Question } from './facts';
 
 type Words = Record<Language, string>;
-
-/** From one word to another, as the tokens are written: ` his`, ` ball`. */
-export interface Looking {
-  from: string;
-  to: string;
-}
-
-export interface Head {
-  layer: number;
-  head: number;
-}
 
 /** What a file says. */
 interface Written {
   page: string;
-  /** What to set; `step` is the name of a step of the walk. With `find`, layer and head are those of the head that looks most from one word to another. */
-  place: { text?: string; position?: number; layer?: number; head?: number; find?: Looking; step?: string; settings?: Record<string, string> };
+  /**
+   * What to set; `step` is the name of a step of the walk. With `from`, what the fact of that name found (a layer, a head,
+   * a position, tokens that were picked) is set, and `{layer}` and `{head}` stand for it in settings.
+   */
+  place: { text?: string; layer?: number; from?: string; step?: string; settings?: Record<string, string> };
+  /** What is asked about the text, on the model being shown. */
+  facts?: Record<string, Question>;
   /** What to point at: the element whose `data-tour` says this. */
   point: string;
   title: Words;
+  /** What holds on any model. */
   words: Words;
+  /** What holds on this one: the first that does is said. */
+  here?: Claim[];
   try: Words;
 }
 
@@ -36,12 +34,16 @@ export interface Step extends Written {
 
 const files = import.meta.glob<Written>('./[0-9]*.json', { eager: true, import: 'default' });
 
-/** What a step sets; `found` is the head it looks for. */
-export function placeOf({ name, page, place }: Step, found: Head | null): Place {
-  const { text = '', position = null, step } = place;
-  const { layer, head } = found ?? { layer: place.layer ?? 0, head: place.head ?? 0 };
+/** What a step sets on a model, with what was found there. */
+export function placeOf({ name, page, place }: Step, model: string, facts: Facts | null): Place {
+  const found: Fact = (place.from && facts?.[place.from]) || {};
+  const whole = (field: string): number | null => (found[field]?.as === 'count' ? found[field].value : null);
+  const layer = whole('layer') ?? place.layer ?? 0;
+  const head = whole('head') ?? 0;
   const settings = Object.fromEntries(Object.entries(place.settings ?? {}).map(([key, value]) => [key, value.replaceAll('{layer}', String(layer)).replaceAll('{head}', String(head))]));
-  return { page, model: 'builtin', text, more: [], position, layer, head, step: step ? find(step) : 0, settings, tour: name };
+  if (found.tree?.as === 'text') settings.tree = found.tree.value;
+  const more = found.more?.as === 'ids' ? found.more.value : [];
+  return { page, model, text: place.text ?? '', more, position: whole('position'), layer, head, step: place.step ? find(place.step) : 0, settings, tour: name };
 }
 
 export const steps: Step[] = Object.entries(files)

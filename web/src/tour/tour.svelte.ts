@@ -1,10 +1,11 @@
 /** Where the reader is on the guided tour. The step stands in the address, so that a link and the browser's way back show it. */
 
 import { write } from '../lib/url';
-import { moment, type Trace } from '../state/moment.svelte';
+import { moment } from '../state/moment.svelte';
 import { remember, remembered } from '../state/preferences.svelte';
-import { get } from '../state/server.svelte';
-import { placeOf, steps, type Head, type Step } from './steps';
+import { post } from '../state/server.svelte';
+import type { Facts } from './facts';
+import { placeOf, steps, type Step } from './steps';
 
 /** Asked for nothing in particular: the address was bare when the explorer opened. */
 const bare = location.hash.length < 3;
@@ -17,8 +18,8 @@ class Tour {
   at = $derived(this.step ? steps.indexOf(this.step) : -1);
   /** The reader has left what the step set up: it can be shown again. */
   strayed = $derived(this.step !== null && write(moment.place()) !== this.address(this.step));
-  /** The heads that steps look for, once they are known. */
-  #found = $state<Record<string, Head>>({});
+  /** What is known about the texts of steps, by model and step. */
+  #known = $state.raw<Record<string, Facts>>({});
 
   /** Whether to offer the tour: once, to someone who came without a link. */
   get offered(): boolean {
@@ -28,26 +29,23 @@ class Tour {
   get entrance(): string {
     return this.address(this.step ?? steps.find((one) => one.name === this.#seen) ?? steps[0]!);
   }
-  /** Where a step is, with the head it looks for. */
-  address(step: Step): string {
-    return write(placeOf(step, this.#found[JSON.stringify([step.place.text, step.place.find])] ?? null));
+  /** What is known about a step's text on the model being shown; null until it has been asked. */
+  facts(step: Step): Facts | null {
+    return this.#known[`${moment.model} ${step.name}`] ?? null;
   }
-  /** Find the head a step looks for in the text carried through, and go to it if the step is still as it was set up. */
-  async find(step: Step, trace: Trace, signal: AbortSignal): Promise<void> {
-    const key = JSON.stringify([step.place.text, step.place.find]);
-    const { find, text } = step.place;
-    if (!find || this.#found[key] || trace.text !== text || trace.model !== 'builtin') return;
-    const last = (word: string, before: number): number => trace.tokens.findLastIndex((token, i) => i < before && token.text === word);
-    const position = last(find.from, trace.tokens.length);
-    const looked = last(find.to, position);
-    if (looked < 0) return;
-    const { layer, head } = await get<Head>(`traces/${trace.id}/looking`, { position, key: looked }, signal);
-    if (signal.aborted) return;
-    const untouched = !this.strayed;
-    this.#found[key] = { layer, head };
-    if (!untouched) return;
-    Object.assign(moment, { layer, head });
-    for (const [name, value] of Object.entries(placeOf(step, { layer, head }).settings)) moment.set(name, value, '', step.page);
+  /** Where a step is on the model being shown, with what was found there. */
+  address(step: Step): string {
+    return write(placeOf(step, moment.model, this.facts(step)));
+  }
+  /** Ask what a step claims about its text, and go where the answer points if the step is still as it was set up. */
+  async ask(step: Step, signal: AbortSignal): Promise<void> {
+    const { model } = moment;
+    if (!step.facts || this.facts(step)) return;
+    const found = await post<Facts>('facts', { model, text: step.place.text ?? '', facts: step.facts }, signal);
+    if (signal.aborted || model !== moment.model) return;
+    const untouched = this.step === step && !this.strayed;
+    this.#known = { ...this.#known, [`${model} ${step.name}`]: found };
+    if (untouched && step.place.from) moment.show(placeOf(step, model, found));
   }
   neighbour(by: 1 | -1): Step | null {
     return this.at < 0 ? null : (steps[this.at + by] ?? null);

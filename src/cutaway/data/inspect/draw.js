@@ -221,10 +221,10 @@ const draw = (() => {
       root.append(bars(rows.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]))));
     },
     lens(root, run, data) {
-      section(root, "After each layer", "The likeliest next token if the stack ended there, tinted by its probability; the number is the rank of the token that comes.");
+      section(root, "After each layer", "The likeliest next token if the stack ended there, tinted by its probability; the number is the rank of the token that comes, or in brackets would come.");
       const words = (pair) => visible(data.words[pair[0]]);
       root.append(table(["token", "next", ...data.layers], data.positions.map((position, i) => [
-        { text: visible(run.tokens[position]), word: true }, { text: visible(data.chosen[i]), word: true },
+        { text: visible(run.tokens[position]), word: true }, { text: position + 1 < run.tokens.length ? visible(data.chosen[i]) : `(${visible(data.chosen[i])})`, word: true },
         ...data.layers.map((layer, l) => ({ text: `${words(data.top[l][i][0])}  ${data.rank[l][i].toLocaleString("en")}`, word: true, tint: data.top[l][i][0][1],
           title: `${layer}: ${data.top[l][i].map((pair) => `${words(pair)} ${percent(pair[1])}`).join(", ")}` }))])));
       for (const one of data.watch) {

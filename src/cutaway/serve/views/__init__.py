@@ -11,6 +11,7 @@ from cutaway.serve.views import (
     attention,
     causes,
     change,
+    facts,
     generate,
     lens,
     neurons,
@@ -21,7 +22,7 @@ from cutaway.serve.views import (
     weights,
 )  # fmt: skip
 
-PAGES = (values, predict, attention, lens, causes, neurons, generate, walk, change, weights, tasks)
+PAGES = (values, predict, attention, lens, causes, neurons, generate, walk, change, weights, tasks, facts)
 
 
 def routers(explorer: Explorer) -> Iterator[APIRouter]:

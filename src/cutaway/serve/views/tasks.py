@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from cutaway.tasks.answer import TextClassifier
 
 AWAKE = 3
+BY_LIKELIHOOD = {"choice": {"others": 2}, "entailment": {"others": 1}}
+"""Tasks that need no model of their own: the built-in language model says which text it finds likelier."""
 REMEMBERED = 24
 
 
@@ -57,7 +59,8 @@ def router(explorer: Explorer) -> APIRouter:
     answers: OrderedDict[str, tuple[Answered, dict[str, Any]]] = OrderedDict()
 
     def wake(name: str) -> LanguageModel | TextClassifier:
-        if name not in {one["name"] for one in listing(explorer) if one["there"]}:
+        name = "builtin" if name in BY_LIKELIHOOD else name
+        if name != "builtin" and name not in {one["name"] for one in listing(explorer) if one["there"]}:
             raise CutawayError(
                 f"There is no model {name} for a task on this machine. Choose one from the list.", "no_task", name=name
             )
@@ -66,7 +69,7 @@ def router(explorer: Explorer) -> APIRouter:
             from cutaway.tasks import load_task
             from cutaway.tasks.answer import load_classifier
 
-            if load_task(locate(name)).outputs:
+            if name != "builtin" and load_task(locate(name)).outputs:
                 classifier = load_classifier(name)
                 explorer.worker.watch(classifier.model.gpt)
                 awake[name] = classifier
@@ -140,6 +143,8 @@ def listing(explorer: Explorer) -> list[dict[str, Any]]:
             continue
         if isinstance(task, Translation | Summary) or (task is not None and task.outputs):
             found.append({"name": name, "task": task.name, "there": there, **asks(task)})
+    for name, wants in BY_LIKELIHOOD.items():
+        found.append({"name": name, "task": name, "there": True, "two_way": False, "by": "likelihood", **wants})
     return found
 
 
@@ -157,6 +162,8 @@ def respond(model: Any, body: Question) -> tuple[Answered, LanguageModel]:
 
     if not body.text.strip():
         raise CutawayError("There is no text to answer. Write one above.", "no_text")
+    if body.model in BY_LIKELIHOOD:
+        return weigh(model, body), model
     if isinstance(model, TextClassifier):
         return judge(model, body), LanguageModel(model.model.gpt, model.tokenizer, body.model)
     return write(model, body), model
@@ -167,13 +174,7 @@ def judge(model: TextClassifier, body: Question) -> Answered:
     from cutaway.tasks.answer import classify
 
     task, (first, *more) = model.task, model.task.fields[:-1]
-    missing = asks(task)["others"] - sum(bool(one.strip()) for one in body.others)
-    if missing > 0:
-        raise CutawayError(
-            f"This task is about several texts, and {missing} of them must still be written.",
-            "texts_missing",
-            missing=missing,
-        )
+    need_others(asks(task)["others"] - sum(bool(one.strip()) for one in body.others))
     rest: Any = {"choices": body.others} if more == ["choices"] else dict(zip(more, body.others, strict=False))
     record = {first: body.text, **rest}
     judged = next(classify(model, [record]))
@@ -185,6 +186,34 @@ def judge(model: TextClassifier, body: Question) -> Answered:
     said["probabilities"] = [[label, rounded(chance)] for label, chance in judged.probabilities.items()]
     said |= {"form": form, "forms": len(forms)}
     return Answered(tuple(ids), source, range(0), range(len(ids) - 1, len(ids)), said)
+
+
+def weigh(lm: LanguageModel, body: Question) -> Answered:
+    """The likeliest of several texts, by a language model that was never trained for the task."""
+    from cutaway.tasks import likelihood
+
+    others = [one for one in body.others if one.strip()]
+    need_others(BY_LIKELIHOOD[body.model]["others"] - len(others))
+    if body.model == "choice":
+        found = likelihood.choice(lm, body.text, others)
+    else:
+        found = likelihood.entailment(lm, body.text, others[0])
+    form = min(found.best if body.form is None else body.form, len(found.labels) - 1)
+    prompt, answer = found.prompts[form], found.answers[form]
+    chances = [[label, rounded(chance)] for label, chance in zip(found.labels, found.probabilities, strict=True)]
+    said = {"task": body.model, "label": found.labels[found.best], "probabilities": chances, "cut": 0, "text": ""}
+    said |= {"whole": True, "form": form, "forms": len(found.labels)}
+    first, end = len(prompt), len(prompt) + len(answer)
+    return Answered((*prompt, *answer), range(first), range(first, end), range(first - 1, end - 1), said)
+
+
+def need_others(missing: int) -> None:
+    if missing > 0:
+        raise CutawayError(
+            f"This task is about several texts, and {missing} of them must still be written.",
+            "texts_missing",
+            missing=missing,
+        )
 
 
 def write(lm: LanguageModel, body: Question) -> Answered:

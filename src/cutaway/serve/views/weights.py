@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
+from cutaway.config import SIZES
+from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.numbers import rounded
 from cutaway.serve.explorer import Explorer
 
@@ -25,10 +27,26 @@ def router(explorer: Explorer) -> APIRouter:
     drawn: OrderedDict[tuple[str, str, int, int], dict[str, Any]] = OrderedDict()
 
     @api.get("/weights")
-    def table(model: Model) -> dict[str, Any]:
+    def table(model: Model = "builtin", size: Annotated[str, Query(max_length=100)] = "") -> dict[str, Any]:
+        """Every matrix of a model; or of one of GPT-2's four sizes, from its shape alone."""
         from cutaway.inspect.parameters import parameters
 
-        return {"model": model, **parameters(explorer.models.get(model).config).to_json()}
+        if size and size not in SIZES:
+            raise CutawayError(f"GPT-2 has no size {size!r}.{nearest(size, SIZES)}")
+        config = SIZES[size] if size else explorer.models.get(model).config
+        return {"model": size or model, **parameters(config).to_json()}
+
+    @api.get("/weights/sizes")
+    def sizes() -> list[dict[str, Any]]:
+        """GPT-2's four sizes, with what the paper printed and how it came to it."""
+        from cutaway.inspect.parameters import parameters
+
+        found = []
+        for name, config in SIZES.items():
+            told = parameters(config).to_json()
+            shape = {one: getattr(config, one) for one in ("layers", "heads", "width")}
+            found.append({"name": name, **shape, **{one: told[one] for one in ("total", "parts", "paper")}})
+        return found
 
     @api.get("/weights/matrix")
     async def matrix(

@@ -8,6 +8,8 @@ export interface Task {
   there: boolean;
   /** How many texts it wants beside the one above. */
   others: number;
+  /** How it is done without a model of its own. */
+  by?: 'likelihood';
   /** It was trained in both directions, and must be told which. */
   two_way: boolean;
 }

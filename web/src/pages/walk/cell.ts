@@ -5,7 +5,7 @@ export interface Cell {
   position: number;
   head: number | null;
   column: number;
-  kind: 'lookup' | 'add' | 'norm' | 'product' | 'score' | 'mask' | 'softmax' | 'mix' | 'copy' | 'activation';
+  kind: 'lookup' | 'add' | 'standard' | 'norm' | 'product' | 'score' | 'mask' | 'softmax' | 'mix' | 'copy' | 'activation';
   /** null: minus infinity, where the mask falls. */
   value: number | null;
   total: number | null;
@@ -20,6 +20,7 @@ export interface Cell {
 /** Formulas are the same in every language. */
 export const FORMULA: Partial<Record<Cell['kind'] | 'dot', string>> = {
   add: 'a + b',
+  standard: '(x − mean) / √(var + ε)',
   norm: '(x − mean) / √(var + ε) × gain + bias',
   product: 'Σ xᵢ wᵢ + b',
   dot: 'Σ xᵢ wᵢ',

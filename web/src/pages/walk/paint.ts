@@ -89,10 +89,10 @@ export function paint(canvas: HTMLCanvasElement, width: number, height: number, 
   }
 }
 
-/** A row as an image for a drawing. */
-export function picture(values: ArrayLike<number>, rows: number, columns: number, scale: Look['scale'], width: number, height: number): string {
+/** A strip or table as an image for a drawing, with its numbers where `write` is given. */
+export function picture(values: ArrayLike<number>, rows: number, columns: number, scale: Look['scale'], width: number, height: number, write?: (value: number) => string): string {
   const canvas = document.createElement('canvas');
-  paint(canvas, width, height, { values, rows, columns, scale, gap: rows > 1 ? 1 : 0 });
+  paint(canvas, width, height, { values, rows, columns, scale, gap: rows > 1 ? 1 : 0 }, write);
   return canvas.toDataURL('image/png');
 }
 

@@ -1,36 +1,170 @@
-/** The step as a drawing: its bands with their names, drawn from the numbers. */
+/** The step as a drawing: what the page shows, with the names and numbers that stand there, drawn from the numbers. */
 
-import { count } from '../../lib/format';
+import { count, number, percent } from '../../lib/format';
 import { colour, el, picture as sheet, text } from '../../lib/svg';
 import { visible, type Token } from '../../lib/token';
 import { t } from '../../state/preferences.svelte';
-import { picture } from './paint';
-import type { Step, View } from './steps';
+import { MASKED, picture } from './paint';
+import type { Part, Step, View } from './steps';
 
 const WIDE = 760;
-const NAMES: Record<string, string> = {
-  query: 'query', keys: 'key', values: 'value', weights: 'weight', stream: 'stream', middle: 'stream', in: 'score', out: 'score',
+const NAMES = 96;
+const MANY = 40; // rows and columns up to which each has its name, and a table its numbers
+
+interface Table {
+  rows: number;
+  columns: number;
+  values: Float32Array;
+}
+
+/** What a part of a step without bands is called, and the colour of its kind. */
+const CALLED: Record<string, Record<string, [name: string, kind: string]>> = {
+  scores: { query: ['query', 'query'], keys: ['key', 'key'], out: ['score', 'attention'] },
+  mask: { in: ['score', 'attention'], out: ['masked', 'attention'] },
+  softmax: { in: ['masked', 'attention'], out: ['weight', 'attention'] },
+  mix: { weights: ['weight', 'attention'], values: ['value', 'value'], out: ['mixed', 'value'] },
+  logits: { in: ['last', 'residual'], out: ['score', 'residual'] },
 };
 
-export function stepPicture(step: Step, view: View, token: Token): string {
-  const title = `${t(`walk.s_${step.name}`)} · ${visible(token)}`;
+const isShare = (name: string): boolean => /weights$|probabilities$/.test(name);
+const short = (name: string, most = 11): string => ([...name].length > most ? `${[...name].slice(0, most - 1).join('')}…` : name);
+const show = (value: number, share: boolean): string => (value < MASKED ? '−∞' : share ? percent(value) : number(value));
+const label = (x: number, y: number, words: string, kind = 'ink'): string => text(x, y, words, { 'font-size': 12, 'font-weight': 600, fill: colour(kind === 'line-strong' ? 'ink-2' : kind) });
+
+/** How far the numbers of a strip reach. */
+function reach(values: ArrayLike<number>, share: boolean): string {
+  let [low, high] = [Infinity, -Infinity];
+  for (let i = 0; i < values.length; i++) {
+    if (values[i]! < MASKED) continue;
+    low = Math.min(low, values[i]!);
+    high = Math.max(high, values[i]!);
+  }
+  return high < low ? '' : low === high ? show(low, share) : `${show(low, share)} … ${show(high, share)}`;
+}
+
+interface Band {
+  name: string;
+  kind: string;
+  sign?: string;
+  values: ArrayLike<number>;
+  rows: number;
+  columns: number;
+  share: boolean;
+  names?: string[];
+  heads?: string[];
+  /** How large the matrix is of which this is a smaller picture, or some rows. */
+  size?: string;
+}
+
+/** A strip or table with its name, the names of its rows, and its numbers: all of them where they fit, else how far they reach. */
+function draw(one: Band, top: number): { drawn: string; high: number } {
+  const { values, rows, columns, share, names, heads } = one;
+  const row = rows === 1 ? 30 : Math.max(2, Math.min(18, 420 / rows));
+  const high = row * rows;
+  const left = names ? 37 + NAMES : 37;
+  const wide = WIDE + 37 - left;
+  const each = columns === 1 || (row >= 13 && wide / columns >= 34);
+  const head = heads ? 54 : 0;
+  const out = [
+    label(34, top, one.name, one.kind),
+    text(WIDE + 37, top, `${one.size ?? `${rows > 1 ? `${count(rows)} × ` : ''}${count(columns)}`}${each ? '' : ` · ${reach(values, share)}`}`, { 'text-anchor': 'end', 'font-size': 11, fill: colour('ink-2') }),
+  ];
+  const y = top + 6 + head;
+  if (one.sign) out.push(text(14, y + 20, one.sign, { 'font-size': 18, fill: colour('ink-3') }));
+  // One number a row is a bar's width of colour with the number beside it; a table has its numbers inside.
+  const painted = columns === 1 ? 60 : wide;
+  out.push(
+    el('rect', { x: left - 3, y, width: 3, height: high, fill: colour(one.kind) }),
+    el('image', { x: left, y, width: painted, height: high, preserveAspectRatio: 'none', href: picture(values, rows, columns, share ? 'share' : 'signed', painted, high, columns > 1 && each ? (value) => show(value, share) : undefined) }),
+  );
+  if (names && row >= 9) names.forEach((name, i) => out.push(text(left - 9, y + (i + 0.5) * row + 4, short(name), { 'text-anchor': 'end', 'font-size': Math.min(12, row), 'font-family': 'monospace', fill: colour('token') })));
+  if (heads) heads.forEach((name, i) => out.push(text(0, 0, short(name, 8), { transform: `translate(${left + ((i + 0.5) * wide) / columns} ${y - 5}) rotate(-55)`, 'font-size': 11, 'font-family': 'monospace', fill: colour('token') })));
+  if (columns === 1 && row >= 9) for (let i = 0; i < rows; i++) out.push(text(left + painted + 8, y + (i + 0.5) * row + 4, show(values[i]!, share), { 'font-size': Math.min(12, row) }));
+  return { drawn: out.join(''), high: high + head + 36 };
+}
+
+/** The words of the vocabulary with their scores, and at the choice with their probabilities. */
+function words(view: View, part: (role: string) => Part, top: number): { drawn: string; high: number } {
+  const chosen = view.step === 'choice';
+  const scores = part(chosen ? 'in' : 'out').values.map((row) => row[0]!);
+  const shares = chosen ? part('out').values.map((row) => row[0]!) : null;
+  const long = shares ?? scores.map((one) => one - Math.min(...scores) + 0.25 * (Math.max(...scores) - Math.min(...scores)));
+  const out = [label(230, top, t('walk.v_score'))];
+  if (shares) out.push(text(WIDE + 37, top, t('glossary.probability'), { 'text-anchor': 'end', 'font-size': 12, 'font-weight': 600 }));
+  view.words.forEach((word, i) => {
+    const y = top + 10 + i * 24;
+    out.push(
+      text(37, y + 14, short(visible(word), 20), { 'font-family': 'monospace', fill: colour('token') }),
+      text(270, y + 14, number(scores[i]!, 4), { 'text-anchor': 'end' }),
+      el('rect', { x: 290, y: y + 1, width: Math.max(1.5, (400 * long[i]!) / Math.max(...long)).toFixed(1), height: 16, rx: 2, fill: colour(shares ? 'ink' : 'residual') }),
+    );
+    if (shares) out.push(text(WIDE + 37, y + 14, percent(shares[i]!), { 'text-anchor': 'end', 'font-weight': 600 }));
+  });
+  return { drawn: out.join(''), high: 10 + view.words.length * 24 + 22 };
+}
+
+/** The whole machine: the choice on top, then block after block down to the token. */
+function whole(view: View, part: (role: string) => Part, token: Token, top: number): { drawn: string; high: number } {
+  const [stream, middle, chances] = [part('stream'), part('middle'), part('out')];
+  const layers = middle.rows.length;
+  const high = layers > 16 ? 12 : 20;
+  const strip = (values: number[], x: number, y: number, wide: number, kind: string): string =>
+    el('rect', { x: x - 3, y, width: 3, height: high, fill: colour(kind) }) +
+    el('image', { x, y, width: wide, height: high, preserveAspectRatio: 'none', href: picture(values, 1, values.length, 'signed', wide, high) });
+  const half = (WIDE - 130) / 2;
+  const out = [label(34, top, t('walk.s_choice'))];
+  view.words.slice(0, 4).forEach((word, i) => out.push(text(150 + i * 160, top, short(visible(word)), { 'font-family': 'monospace', fill: colour('token') }), text(150 + i * 160 + 144, top, percent(chances.values[i]![0]!), { 'text-anchor': 'end', 'font-weight': 600 })));
+  let y = top + 26;
+  out.push(label(150, y, t('walk.group_attention'), 'attention'), label(164 + half, y, t('walk.group_mlp'), 'neuron'));
+  y += 8;
+  for (let layer = layers - 1; layer >= 0; layer--, y += high + 6)
+    out.push(text(34, y + high / 2 + 4, t('walk.block', { n: layer }), { 'font-size': 12 }), strip(middle.values[layer]!, 150, y, half, 'attention'), strip(stream.values[layer + 1]!, 164 + half, y, half, 'neuron'));
+  out.push(text(34, y + 12, t('walk.stack_entry'), { 'font-size': 12 }), text(150, y + 30, reach(stream.values.flat(), false), { 'font-size': 11, fill: colour('ink-2') }));
+  out.push(strip(stream.values[0]!, 164 + half, y, half, 'token'));
+  y += 48;
+  out.push(text(34, y, `${visible(token)} · ${t('walk.id')} ${count(token.id)} · ${t('walk.position')} ${view.position}`, { 'font-family': 'monospace', fill: colour('token') }));
+  return { drawn: out.join(''), high: y - top + 24 };
+}
+
+export function stepPicture(step: Step, view: View, tokens: Token[], table: Table | null): string {
+  const token = tokens[view.position]!;
+  const part = (role: string): Part => view.parts.find((one) => one.role === role)!;
+  const where = step.group === 'attention' || step.group === 'mlp' ? ` · ${t('walk.block', { n: view.layer })}${step.bands.length ? '' : `, ${t('walk.head', { n: view.head })}`}` : '';
+  const title = `${t(`walk.s_${step.name}`)} · ${visible(token)}${where}`;
   const body = [text(16, 28, title, { 'font-weight': 650, 'font-size': 17 })];
   const said = t(`walk.say_${step.name}`, { token: visible(token) }).replace(/\[\w+\|([^\]]+)\]/g, '$1');
-  body.push(text(16, 50, said.length > 110 ? `${said.slice(0, 108)}…` : said, { 'font-size': 12, fill: colour('ink-2') }));
-  let top = 78;
-  if (!view.parts.length) {
-    body.push(text(16, top + 10, `id ${count(token.id)} · ${token.bytes}`, { 'font-family': 'monospace' }));
-    top += 30;
-  }
-  for (const part of view.parts) {
-    const band = step.bands.find((one) => one.role === part.role);
-    const share = /weights$|probabilities$/.test(part.name);
-    const high = part.rows.length === 1 ? 30 : Math.min(320, Math.max(2, Math.min(18, 320 / part.rows.length)) * part.rows.length);
-    body.push(text(34, top, `${t(`walk.v_${band?.name ?? NAMES[part.role] ?? 'stream'}`)}  ${part.rows.length > 1 ? `${part.rows.length} × ` : ''}${part.columns}`, { 'font-size': 12, 'font-weight': 600 }));
-    if (band?.sign) body.push(text(14, top + 24, band.sign, { 'font-size': 18, fill: colour('ink-3') }));
-    body.push(el('rect', { x: 34, y: top + 6, width: 3, height: high, fill: colour(band?.kind ?? 'residual') }));
-    body.push(el('image', { x: 37, y: top + 6, width: WIDE, height: high, preserveAspectRatio: 'none', href: picture(part.values.flat(), part.rows.length, part.columns, share ? 'share' : 'signed', WIDE, high) }));
-    top += high + 36;
+  body.push(text(16, 50, short(said, 120), { 'font-size': 12, fill: colour('ink-2') }));
+  let top = 82;
+  const add = ({ drawn, high }: { drawn: string; high: number }): void => {
+    body.push(drawn);
+    top += high;
+  };
+  const name = (position: number): string => (tokens[position] ? visible(tokens[position]!) : String(position));
+
+  if (step.name === 'token') {
+    body.push(text(34, top, `${t('walk.id')} ${count(token.id)} · ${t('walk.position')} ${view.position} · ${t('walk.bytes')} ${token.bytes}`, { 'font-family': 'monospace' }));
+    top += 24;
+  } else if (step.name === 'whole') add(whole(view, part, token, top));
+  else if (step.name === 'choice') add(words(view, part, top));
+  else {
+    if (table) {
+      const named = table.rows <= MANY ? tokens.map(visible) : undefined;
+      add(draw({ name: `${t(`walk.v_${step.name === 'mask' ? 'masked' : 'weight'}`)} · ${t('walk.head', { n: view.head })}`, kind: 'attention', values: table.values, rows: table.rows, columns: table.columns, share: step.name === 'softmax', names: named, heads: named }, top));
+    }
+    for (const one of view.parts) {
+      if (step.name === 'logits' && one.role === 'out') continue;
+      const band = step.bands.find((found) => found.role === one.role);
+      const [called, kind] = band ? [band.name, band.kind] : (CALLED[step.name]?.[one.role] ?? ['stream', 'residual']);
+      const rows = band?.flat ? 1 : one.rows.length;
+      const names =
+        rows === 1 && one.columns > 1 ? undefined
+        : one.axis === 'head' ? one.rows.map((row) => t('walk.head', { n: row }))
+        : one.role === 'matrix' ? one.rows.map((row, i) => (view.words[i] ? `${visible(view.words[i]!)} ${row}` : String(row)))
+        : one.axis === 'position' ? one.rows.map(name)
+        : undefined;
+      add(draw({ name: t(`walk.v_${called}`), kind, sign: band?.sign, values: one.values.flat(), rows, columns: band?.flat ? one.columns * one.rows.length : one.columns, share: one.axis !== 'weight' && isShare(one.name), names, size: (one.role === 'weights' && one.axis === 'weight') || one.role === 'matrix' ? view.shape.map((size) => count(size)).join(' × ') : undefined }, top));
+    }
+    if (step.name === 'logits') add(words(view, part, top));
   }
   return sheet(WIDE + 60, top, title, ...body);
 }

@@ -26,6 +26,7 @@ export interface Step {
 const residual = (role: string, name = 'stream', sign?: Band['sign']): Band => ({ role, name, kind: 'residual', sign });
 const norm = (out: string): Band[] => [
   residual('in'),
+  residual('standard', 'standard', '↓'),
   { role: 'gain', name: 'gain', kind: 'line-strong', sign: '×' },
   { role: 'bias', name: 'bias', kind: 'line-strong', sign: '+' },
   residual('out', out, '='),

@@ -19,6 +19,18 @@ export interface Weights {
   matrices: Matrix[];
 }
 
+/** One of GPT-2's four sizes: its shape is enough to count it. */
+export interface Size {
+  name: string;
+  layers: number;
+  heads: number;
+  width: number;
+  total: number;
+  parts: Record<string, number>;
+  /** What the paper printed, in millions, and the count with GPT-1's vocabulary that gives it. */
+  paper: { millions: number; gpt1_vocabulary: number; with_gpt1_vocabulary: number };
+}
+
 export interface Seen {
   model: string;
   picture: {

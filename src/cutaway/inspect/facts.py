@@ -1,0 +1,337 @@
+"""What a sentence about a text may claim, as numbers: the guided tour says only what holds on the model being shown.
+
+A fact is asked for by its kind and what it is about, `{"of": "looking", "start": "his", "end": "ball"}`, and gives
+named values. Words of the text stand for tokens: the last token of the last place where the word occurs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from cutaway.config import SIZES
+from cutaway.errors import CutawayError, nearest
+from cutaway.inspect import attention
+from cutaway.inspect.change import AblateHead
+from cutaway.inspect.lens import lens
+from cutaway.inspect.numbers import Token, rounded
+from cutaway.inspect.parameters import parameters
+from cutaway.inspect.run import Run, run
+from cutaway.inspect.saliency import saliency
+
+CANDIDATES = 4
+"""Heads that are really taken out, to find the one that is missed most."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of a fact, and how it is written: a count, a percent, a number, tokens; or part of an address."""
+
+    kind: str
+    value: Any
+
+    def to_dict(self) -> dict[str, Any]:
+        if self.kind == "tokens":
+            return {"as": self.kind, "value": [token.to_dict() for token in self.value]}
+        return {"as": self.kind, "value": rounded(self.value)}
+
+
+Fact = dict[str, Value]
+
+
+def count(value: int) -> Value:
+    return Value("count", int(value))
+
+
+def percent(value: float | Tensor) -> Value:
+    return Value("percent", float(value))
+
+
+def number(value: float | Tensor) -> Value:
+    return Value("number", float(value))
+
+
+def words(*tokens: Token) -> Value:
+    return Value("tokens", tokens)
+
+
+def position(seen: Run, at: int) -> Fact:
+    """Where to stand; the last token need not be named."""
+    return {} if at == len(seen) - 1 else {"position": count(at)}
+
+
+def facts(seen: Run, asked: Mapping[str, Mapping[str, Any]]) -> dict[str, Fact]:
+    """Each of these facts about a text carried through the model, by the name it was asked under."""
+    found = {}
+    for name, question in asked.items():
+        given = {key: value for key, value in question.items() if key != "of"}
+        kind = question.get("of", "")
+        if kind not in FACTS:
+            raise CutawayError(f"There is no fact of the kind {kind!r}.{nearest(str(kind), FACTS)}")
+        try:
+            found[name] = FACTS[kind](seen, **given)
+        except TypeError:
+            raise CutawayError(f"A fact of the kind {kind} is not about {', '.join(given) or 'nothing'}.") from None
+    return found
+
+
+def place_of(seen: Run, word: str) -> int:
+    """The position of the token that ends a word of the text, where it occurs last; "" is the last token."""
+    if not word:
+        return len(seen) - 1
+    pieces = [token.bytes for token in seen.tokens]
+    end = b"".join(pieces).rfind(word.encode()) + len(word.encode())
+    if end < len(word.encode()):
+        raise CutawayError(f"{word!r:.80} does not occur in the text.")
+    length = 0
+    for position, piece in enumerate(pieces):
+        length += len(piece)
+        if length >= end:
+            return position
+    return len(seen) - 1
+
+
+def place(seen: Run, at: str) -> Fact:
+    """Where a word stands."""
+    found = place_of(seen, at)
+    return {"token": words(seen.tokens[found]), **position(seen, found)}
+
+
+def following(seen: Run, at: str = "") -> Fact:
+    """What comes next after a word: the likeliest token and its probability."""
+    here = place_of(seen, at)
+    chances = seen.logits([here])[0].softmax(-1)
+    best = int(chances.argmax())
+    return {"after": words(seen.tokens[here]), "token": words(seen.token(best)), "share": percent(chances[best])}
+
+
+def branches(seen: Run, tokens: int = 3) -> Fact:
+    """The likeliest way on from a text, and another that begins with the second likeliest token, as a tree."""
+    chances = seen.logits([-1])[0].softmax(-1)
+    first, second = chances.topk(2).indices.tolist()
+    way, other = ([*one, *greedy(seen, one, tokens - 1)] for one in ([first], [second]))
+    nested = [f"{''.join(f'{one}(' for one in path[:-1])}{path[-1]}{')' * (len(path) - 1)}" for path in (way, other)]
+    return {
+        "token": words(seen.token(first)), "share": percent(chances[first]), "other": words(seen.token(second)),
+        "other_share": percent(chances[second]), "more": Value("ids", way), "tree": Value("text", ",".join(nested)),
+    }  # fmt: skip
+
+
+def greedy(seen: Run, path: Sequence[int], tokens: int) -> list[int]:
+    room = min(tokens, seen.lm.config.context - len(seen) - len(path))
+    return seen.lm.generate([*seen.ids, *path], max_tokens=room, top_k=1).ids if room > 0 else []
+
+
+def cut(seen: Run, word: str) -> Fact:
+    """How a text is cut: its tokens and words, and the pieces of one word."""
+    before = place_of(seen, word)
+    pieces = [seen.tokens[before]]
+    while len(b"".join(piece.bytes for piece in pieces).strip()) < len(word.encode()):
+        before -= 1
+        pieces.insert(0, seen.tokens[before])
+    return {
+        "words": count(len(seen.text.split())), "tokens": count(len(seen)), "pieces": count(len(pieces)),
+        "list": words(*pieces),
+    }  # fmt: skip
+
+
+@torch.no_grad()
+def alike(seen: Run, at: str = "") -> Fact:
+    """The tokens whose rows of the embedding matrix point most nearly in the direction of this one's."""
+    here = place_of(seen, at)
+    one = seen.ids[here]
+    rows = seen.lm.model.token_embedding.weight[: len(seen.lm.tokenizer)].float()
+    near = torch.cosine_similarity(rows, rows[one][None])
+    near[one] = -2
+    best = near.topk(min(3, len(near) - 1))
+    return {
+        "token": words(seen.token(one)), "list": words(*(seen.token(i) for i in best.indices.tolist())),
+        "nearest": number(best.values[0]), **position(seen, here),
+    }  # fmt: skip
+
+
+def looking(seen: Run, start: str, end: str) -> Fact:
+    """The head that looks most from one word to another, and what else that row of its table says."""
+    here, key = place_of(seen, start), place_of(seen, end)
+    layer, head, weight = attention.looking(seen, here, key)
+    row = seen[f"blocks.{layer}.attention.weights"][head, here, : here + 1].float()
+    scores = seen[f"blocks.{layer}.attention.scores"][head, here, : here + 1].float()
+    best = int(row.argmax())
+    return {
+        "layer": count(layer), "head": count(head), "weight": percent(weight), "tokens": count(len(seen)),
+        "from": words(seen.tokens[here]), "to": words(seen.tokens[key]), "most": words(seen.tokens[best]),
+        "share": percent(row[best]), "score": number(scores[best]), "is_most": count(best == key),
+        **position(seen, here),
+    }  # fmt: skip
+
+
+def kinds(seen: Run) -> Fact:
+    """The heads that look most clearly at the token before, at the first, and at what followed the same token."""
+    found = attention.heads(seen)
+    fact: Fact = {"heads": count(found.entropy.size)}
+    for name in ("previous", "first"):
+        table = getattr(found, name)
+        if table is None:
+            continue
+        layer, head = divmod(int(table.argmax()), table.shape[1])
+        fact |= {name: percent(table[layer, head]), f"{name}_layer": count(layer), f"{name}_head": count(head)}
+    return fact
+
+
+@torch.no_grad()
+def neurons(seen: Run, layer: int = 0, at: str = "") -> Fact:
+    """The first layer of an MLP at one token: how many of its sums are negative, and what becomes of them."""
+    layer, here = min(layer, seen.lm.config.layers - 1), place_of(seen, at)
+    sums = seen[f"blocks.{layer}.mlp.hidden"][here].float()
+    fired = seen[f"blocks.{layer}.mlp.activation"][here].float()
+    return {
+        "layer": count(layer), "negative": percent((sums < 0).float().mean()), "lowest": number(sums.min()),
+        "lowest_after": number(fired.min()), "above": percent((fired > 0.5).float().mean()),
+        "all": count(seen.lm.config.layers * seen.lm.config.mlp_width),
+    }  # fmt: skip
+
+
+@torch.no_grad()
+def added(seen: Run, layer: int = 0, at: str = "") -> Fact:
+    """How long what an MLP adds is, beside the stream it is added to; and how long the stream is at both ends."""
+    layer, here = min(layer, seen.lm.config.layers - 1), place_of(seen, at)
+    before = seen[f"blocks.{layer}.residual.middle"][here].float()
+    update = seen[f"blocks.{layer}.mlp.output"][here].float()
+    first, last = seen["residual.0"][here].float(), seen.before(seen.lm.config.layers - 1)[here].float()
+    return {
+        "layer": count(layer), "share": percent(update.norm() / before.norm()), "first": number(first.norm()),
+        "last": number(last.norm()), "growth": number(last.norm() / first.norm()),
+        "top": count(seen.lm.config.layers - 1), "root": number(seen.lm.config.width**0.5),
+    }  # fmt: skip
+
+
+def layers(seen: Run) -> Fact:
+    """What each layer would already say: how often the first repeats its input, and where the answer settles."""
+    found = lens(seen, k=1)
+    best = found.top[..., 0]  # [layer, position]
+    settled = len(best) - 1
+    while settled and best[settled - 1, -1] == best[-1, -1]:
+        settled -= 1
+    right = found.rank[-1, :-1] == 1
+    return {
+        "tokens": count(len(seen)), "repeats": count(sum(one == id for one, id in zip(best[0], seen.ids, strict=True))),  # noqa: A001
+        "repeated": percent(sum(one == id for one, id in zip(best[0], seen.ids, strict=True)) / len(seen)),  # noqa: A001
+        "agrees": count((best[0] == best[-1]).sum()), "token": words(seen.token(int(best[-1, -1]))),
+        "settled": count(settled - 1), "places": count(len(right)), "first": count(right.sum()),
+        "worst": count(found.rank[-1, :-1].max(initial=1)),
+    }  # fmt: skip
+
+
+@torch.no_grad()
+def temperatures(seen: Run, cold: float = 0.3, hot: float = 2.0) -> Fact:
+    """How often the likeliest token is drawn at a low and at a high temperature."""
+    logits = seen.logits([-1])[0]
+    best = int(logits.argmax())
+    low, own, high = ((logits / heat).softmax(-1)[best] for heat in (cold, 1.0, hot))
+    return {"token": words(seen.token(best)), "cold": percent(low), "own": percent(own), "hot": percent(high)}
+
+
+def size(seen: Run) -> Fact:
+    """The weights of this model and of the smallest GPT-2, and the share of the MLPs in a block."""
+    here, small = parameters(seen.lm.config), parameters(SIZES["gpt2"])
+    inside = sum(matrix.count for matrix in here.block() if ".mlp." in matrix.name)
+    largest = max(here.parts().items(), key=lambda part: part[1])
+    return {
+        "total": count(here.total), "small": count(small.total), "same": count(here.total == small.total),
+        "mlp": percent(inside / here.per_block), "largest": percent(largest[1] / here.total),
+        "tied": count(seen.lm.config.tied), "blocks": count(seen.lm.config.layers),
+        "width": count(seen.lm.config.width),
+    }  # fmt: skip
+
+
+def cause(seen: Run) -> Fact:
+    """The token that counted most for the likeliest next one."""
+    found = saliency(seen, [len(seen)])
+    best = int(found.share[0].argmax())
+    return {
+        "target": words(found.targets[0].token),
+        "token": words(seen.tokens[best]),
+        "share": percent(found.share[0, best]),
+    }
+
+
+def race(seen: Run, one: str, other: str) -> Fact:
+    """Two next words from layer to layer: which is ahead at the end, and how often the lead changes."""
+    ids = [first_of(seen, word) for word in (one, other)]
+    found = lens(seen, [-1], 1, watch=tuple(ids))
+    ranks = [followed.rank[:, 0] for followed in found.watch]
+    ahead = [int(a < b) for a, b in zip(*ranks, strict=True)]
+    changes = [at for at in range(1, len(ahead)) if ahead[at] != ahead[at - 1]]
+    winner = 0 if ahead[-1] else 1
+    return {
+        "winner": words(seen.token(ids[winner])), "loser": words(seen.token(ids[1 - winner])),
+        "crossings": count(len(changes)), "layer": count(changes[-1] - 1 if changes else 0),
+        "rank": count(ranks[winner][-1]), "beaten": count(ranks[1 - winner][-1]),
+    }  # fmt: skip
+
+
+def first_of(seen: Run, word: str) -> int:
+    """The token of a next word: with its space as one token, else as it is, else the first of its pieces."""
+    cuts = [seen.lm.ids(f" {word}"), seen.lm.ids(word)]
+    return next((ids[0] for ids in cuts if len(ids) == 1), cuts[0][0])
+
+
+@torch.no_grad()
+def missed(seen: Run) -> Fact:
+    """The head without which the likeliest next token loses most, among those that speak for it most directly."""
+    chances = seen.logits([-1])[0].softmax(-1)
+    best = int(chances.argmax())
+    found = [
+        (float(run(seen.lm, list(seen.ids), changes=[AblateHead(*at)]).logits([-1])[0].softmax(-1)[best]), at)
+        for at in speakers(seen, best)
+    ]
+    after, (layer, head) = min(found)
+    return {
+        "layer": count(layer), "head": count(head), "token": words(seen.token(best)), "before": percent(chances[best]),
+        "after": percent(after), "change": number(after - float(chances[best])),
+    }  # fmt: skip
+
+
+@torch.no_grad()
+def speakers(seen: Run, token: int) -> Sequence[tuple[int, int]]:
+    """The heads whose part in the last vector raises a token's score most: (layer, head), the strongest first."""
+    model, config = seen.lm.model, seen.lm.config
+    row = (model.token_embedding if model.output is None else model.output).weight[token].float()
+    way = row * model.final_norm.weight.float()  # the norm's scale is the same for all of them
+    way = way - way.mean()
+    parts = torch.stack(
+        [
+            torch.einsum(
+                "hd,whd,w->h",
+                seen[f"blocks.{layer}.attention.heads"][:, -1].float(),
+                seen.block(layer).attention.projection.weight.float().unflatten(1, (config.heads, -1)),
+                way,
+            )
+            for layer in range(config.layers)
+        ]
+    )  # [layer, head]
+    best = parts.flatten().topk(min(CANDIDATES, parts.numel())).indices.tolist()
+    return [divmod(one, config.heads) for one in best]
+
+
+FACTS: dict[str, Callable[..., Fact]] = {
+    "place": place,
+    "next": following,
+    "branches": branches,
+    "cut": cut,
+    "alike": alike,
+    "looking": looking,
+    "kinds": kinds,
+    "neurons": neurons,
+    "added": added,
+    "layers": layers,
+    "temperatures": temperatures,
+    "size": size,
+    "cause": cause,
+    "race": race,
+    "missed": missed,
+}

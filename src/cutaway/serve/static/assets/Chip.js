@@ -1,1 +1,0 @@
-import{Dt as e,Et as t,H as n,J as r,N as i,at as a,mt as o,nt as s,r as c,rt as l,vt as u}from"./index.js";var d=a(`<span> </span>`);function f(a,f){e(f,!0);let p=i(f,`muted`,3,!1);var m=d();let h;var g=u(m,!0);o(e=>{h=r(m,1,`chip svelte-see5k`,null,h,{muted:p()}),n(m,`title`,`${f.token.id} · ${f.token.bytes}`),s(g,e)},[()=>c(f.token)]),l(a,m),t()}export{f as t};
