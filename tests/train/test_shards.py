@@ -606,15 +606,17 @@ def test_a_bad_record_is_named_and_of_several_the_first(tmp_path, tokenizer, cou
 
 
 def test_of_blocks_that_fail_at_the_same_time_the_first_is_reported(tmp_path, tokenizer, monkeypatch):
-    together = threading.Barrier(3)
+    together, feeding = threading.Barrier(3), dict[int, threading.Thread]()
 
     class Failing:
         def __init__(self, greeting):
             pass
 
         def piece(self, block, path):
+            feeding[block.line] = threading.current_thread()
             together.wait()
-            time.sleep(0.1 if block.line == 1 else 0)
+            for later in (2, 3) if block.line == 1 else ():
+                feeding[later].join()  # the first block's failure is the last to be heard of
             raise CutawayError(f"line {block.line}")
 
         def end(self):

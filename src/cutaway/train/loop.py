@@ -33,6 +33,7 @@ from cutaway.train.result import write_result
 from cutaway.train.samples import sample
 from cutaway.train.setup import Listener, Setup
 from cutaway.train.state import State
+from cutaway.train.threads import computing_in
 
 
 def train(
@@ -65,6 +66,7 @@ def train(
                 kept.require_same(records, output)
             ready = setup.resume(resuming.merged(begun, recipe), resuming.written_tokenizer(output), tell)
             ready = replace(ready, choices=resuming.other_steps(begun, ready.recipe))
+        stack.enter_context(computing_in(ready.recipe.train.threads))
         with memory.kept() if team.device.type == "cpu" else nullcontext():
             return Run(ready, output, team, tell).go(begun, stop or (lambda: False), clock)
 
@@ -166,7 +168,7 @@ class Run:
         loss = self.learn(batch)
         total, tokens, stops = self.team.sum(loss, batch.tokens, interrupted())
         self.pace.advance(number)
-        rate = learning_rate(number, replace(self.how, steps=self.pace.steps))
+        rate = learning_rate(number, self.how, self.pace.expected if self.pace.by_clock else None)
         loss = total / self.team.world
         length = clip(self.learner.parameters(), self.how.clip) if math.isfinite(loss) else math.nan
         if not math.isfinite(length):

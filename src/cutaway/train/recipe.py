@@ -120,6 +120,8 @@ class Train:
     """The maximum gradient norm; longer gradients are clipped to it. 0: no clipping."""
     precision: str = "auto"
     """The type for matrix products: float32, bfloat16, or auto, whichever is faster here at this width."""
+    threads: int = 0
+    """The number of CPU threads; another number gives other last digits. Default: chosen by the shape."""
     compile: bool = False
     """Whether to compile the blocks (torch.compile): half a minute at the start, then faster steps."""
     recompute: bool = False
@@ -159,6 +161,7 @@ class Train:
             "sample_every",
             "seed",
             "patience",
+            "threads",
         ):
             check(name, getattr(self, name) >= 0, "0 or more")
         for name in ("learning_rate", "warm_up", "decay", "weight_decay", "clip"):
@@ -182,7 +185,7 @@ CHOSEN = frozenset(
     f"train.{name}"
     for name in (
         "steps", "time", "batch", "at_once", "length", "learning_rate", "evaluate_every", "checkpoint_every",
-        "sample_every",
+        "sample_every", "threads",
     )
 ) | {"lora.alpha"}  # fmt: skip
 """The keys that are chosen to fit where they are left out."""
