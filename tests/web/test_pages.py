@@ -52,6 +52,9 @@ def test_predict_follows_temperature_top_k_and_top_p(show, settle, builtin):
     settle(page)
     wanted = probabilities(builtin.next_scores(TEXT), Sampling(temperature=2.0, top_k=4, top_p=0.95))
     assert numbers(page, ".bars .share") == pytest.approx(wanted[ids].tolist(), rel=1e-4, abs=1e-9)
+    page.get_by_role("slider", name="temperature").fill("0")  # greedy
+    settle(page)
+    assert numbers(page, ".bars .share") == [1, *[0] * 9]
 
 
 def test_picking_goes_on_keeps_branches_and_stands_in_the_address(show, settle, builtin):
