@@ -34,6 +34,12 @@ def size(made):
     return count(Config(vocabulary=2_048, context=256, width=model.width, layers=model.layers, heads=model.heads))
 
 
+@pytest.mark.parametrize("tied", [True, False])
+def test_parameters_are_counted_as_the_model_has_them(tied: bool):
+    config = Config(vocabulary=300, context=20, width=32, layers=3, heads=4, mlp_width=72, tied=tied)
+    assert count(config) == sum(parameter.numel() for parameter in cutaway.GPT(config).parameters())
+
+
 def test_everything_is_chosen_and_each_choice_has_its_reason():
     made = planned({"train": {"steps": 500}})
     left = {key for key in CHOSEN if not made.recipe.decided(key)}
