@@ -147,7 +147,7 @@ def texts(reviews: list[tuple[str, int]]) -> list[tuple[str, int]]:
 
 def words(found: list[tuple[str, int]], vectors: dict[str, list[float]]) -> LanguageModel:
     """A new model, whose tokens begin with the vectors of the words they are."""
-    specials = ("<|endoftext|>", *Classification.specials)
+    specials = ("<|endoftext|>", *Classification(("negative", "positive")).specials)
     tokenizer = Tokenizer.train((text for text, _ in found), VOCABULARY, specials)
     torch.manual_seed(0)
     model = GPT(Config(len(tokenizer), context=128, width=128, layers=3, heads=4, end_token=tokenizer.end))

@@ -189,7 +189,7 @@ def test_too_small_a_vocabulary_is_refused_with_the_smallest_size() -> None:
 
 @pytest.mark.parametrize("texts", [[], [""], ["", ""]])
 def test_no_text_is_refused(texts: list[str], tmp_path: Path) -> None:
-    with pytest.raises(CutawayError, match="no text to learn from"):
+    with pytest.raises(CutawayError, match="no text to train on"):
         Tokenizer.train(texts, 300)
 
 

@@ -192,7 +192,7 @@ def test_a_sliding_batch_equals_each_alone(tiny_lm):
 
 
 def test_a_prompt_longer_than_the_context_is_an_error_unless_it_may_slide(tiny_lm):
-    with pytest.raises(CutawayError, match="60 tokens long and this model looks at 48"):
+    with pytest.raises(CutawayError, match="60 tokens long and this model's context is 48"):
         tiny_lm.generate([1] * 60)
     assert tiny_lm.generate([1] * 60, overflow="slide", max_tokens=3, logit_bias=NO_END).dropped == 24
     assert tiny_lm.generate([1] * 48).reason == "length"

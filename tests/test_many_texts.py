@@ -66,7 +66,7 @@ def test_scores_of_a_list_are_those_of_each_alone(tiny_lm):
 
 def test_a_text_that_fills_the_context_is_scored_and_a_longer_one_refused(tiny_lm):
     assert len(tiny_lm.score([5] * 48).tokens) == 48
-    with pytest.raises(CutawayError, match="49 tokens long and tiny looks at 48"):
+    with pytest.raises(CutawayError, match="49 tokens long and tiny has a context of 48"):
         tiny_lm.score([5] * 49)
     with pytest.raises(CutawayError, match="whole number of 0 or more, not -1"):
         tiny_lm.score("x", k=-1)

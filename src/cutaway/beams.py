@@ -79,7 +79,7 @@ def begin(prompt: list[int], model: Machine, how: Settings) -> Search:
     config, window = model.config, prompt or [model.config.end]
     if len(window) > config.context:
         raise CutawayError(
-            f"The prompt is {len(window):,} tokens long and this model looks at {config.context:,}. Shorten it."
+            f"The prompt is {len(window):,} tokens long and this model's context is {config.context:,}. Shorten it."
         )
     room = config.context - len(window)
     return Search(prompt, window, room if how.max_tokens is None else min(room, how.max_tokens))

@@ -127,7 +127,7 @@ class ByRules:
     def _check(self, data: bytes) -> None:
         for byte in self.lacking.intersection(data):
             raise CutawayError(
-                f"{self.source} has no token for the byte 0x{byte:02x}, so it cannot spell this text. "
+                f"{self.source} has no token for the byte 0x{byte:02x}, so it cannot represent this text. "
                 "Use a vocabulary that holds all 256 bytes, as GPT-2's does and every one that Cutaway trains."
             )
 

@@ -36,7 +36,7 @@ def learn(
     room = size - len(ALPHABET) - len(dict.fromkeys(specials))
     if room < 0:
         raise CutawayError(
-            f"A vocabulary of {size:,} tokens has no room for the 256 bytes and {len(specials)} special tokens: "
+            f"A vocabulary of {size:,} tokens is too small for the 256 bytes and {len(specials)} special tokens: "
             f"the smallest size is {size - room:,}."
         )
     merges = _merges(_pieces([texts] if isinstance(texts, str) else texts, specials, progress), room)
@@ -50,7 +50,7 @@ def read(files: Sequence[str | Path], progress: Callable[[int, int], None] | Non
     """The text of the files, in pieces that cut no word; `progress` hears the bytes read, and of how many."""
     paths = [Path(file) for file in ([files] if isinstance(files, str | Path) else files)]
     if not paths:
-        raise CutawayError("There are no files to learn from.")
+        raise CutawayError("There are no files to train on.")
     for path in paths:
         if not path.is_file():
             raise CutawayError(f"{path} is " + ("not a file." if path.exists() else "not there."))
@@ -87,7 +87,7 @@ def _texts(file: IO[bytes], path: Path) -> Iterator[str]:
                 f"`iconv -f latin1 -t utf-8`, or drop what does not fit with `iconv -c -f utf-8 -t utf-8`."
             ) from None
         except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-            raise CutawayError(f"{path} cannot be read: {error}. Is it whole?") from None
+            raise CutawayError(f"{path} cannot be read: {error}. Is it complete?") from None
         at += len(block)
         cut = _last_border(rest) if more else len(rest)
         if cut == 0 and len(rest) > BLOCK:  # one word as long as that: cut it
@@ -117,7 +117,7 @@ def _pieces(texts: Iterable[str], specials: Sequence[str], progress: Callable[[i
         if progress:
             progress(read)
     if not read:
-        raise CutawayError("There is no text to learn from.")
+        raise CutawayError("There is no text to train on.")
 
 
 def _merges(pieces: Iterator[str], most: int) -> list[tuple[str, str]]:

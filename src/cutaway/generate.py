@@ -176,7 +176,7 @@ def drafts(prompts: list[list[int]], model: Machine, tokenizer: Tokenizer, how: 
     for prompt in prompts:
         if len(prompt) > context and how.overflow == "stop":
             raise CutawayError(
-                f"The prompt is {len(prompt):,} tokens long and this model looks at {context:,}. "
+                f"The prompt is {len(prompt):,} tokens long and this model's context is {context:,}. "
                 "Shorten it, or use overflow 'slide', which drops the oldest."
             )
     return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from cutaway.async_stream import AsyncTextStream
     from cutaway.inspect.change import Change
+    from cutaway.inspect.metric import Metric
+    from cutaway.inspect.sweep import Sweep
     from cutaway.model import GPT
     from cutaway.scoring import Score
     from cutaway.trace import Replacement, Trace
@@ -282,15 +284,19 @@ class LanguageModel:
 
     def changed(self, changes: Sequence[Change], ids: list[int], how: Settings) -> Machine:
         """What writes after this prompt under these changes: torch, which knows every intermediate by its name."""
-        kind = self.weights or (self._engine.weights if self._engine else "float32")
-        if kind != "float32":
-            raise CutawayError(
-                f"Changes are made by torch, and {self.name} writes with weights packed to {kind}: "
-                "load it without `weights`, or the model that the file was made of."
-            )
+        self.check_unpacked("Changes are made")
         from cutaway.inspect.generation import under_changes
 
         return under_changes(self, changes, ids, how)
+
+    def check_unpacked(self, doing: str) -> None:
+        """Refuse what is done by torch where texts are written with rounded weights: it would explain another model."""
+        kind = self.weights or (self._engine.weights if self._engine else "float32")
+        if kind != "float32":
+            raise CutawayError(
+                f"{doing} by torch, and {self.name} writes with weights packed to {kind}: "
+                "load it without `weights`, or the model that the file was made of."
+            )
 
     def trace(
         self,
@@ -315,6 +321,25 @@ class LanguageModel:
         from cutaway.batched import trace_texts
 
         return trace_texts(self.model, self.several(texts)[0], keep)
+
+    def sweep(
+        self,
+        clean: Prompt,
+        corrupted: Prompt,
+        what: str = "residual",
+        *,
+        metric: Metric | Callable[[Tensor], Any],
+        batch: int | None = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Sweep:
+        """Run the corrupted text with one piece of the clean run patched in at a time, for every layer and piece.
+
+        `what` is "residual", "attention", "mlp" or "head"; see cutaway.inspect.sweep. `.values` is the metric of each
+        run: [layer, token], or [layer, head].
+        """
+        from cutaway.inspect.sweep import sweep
+
+        return sweep(self, clean, corrupted, what, metric=metric, batch=batch, progress=progress)
 
     def save(self, folder: str | Path) -> None:
         """Write a folder that `cutaway.load` and Hugging Face's transformers both read."""
@@ -385,7 +410,7 @@ def load(
     that is at hand. A model that has none takes ids and gives ids.
     """
     if isinstance(dtype, str) and dtype not in DTYPES:
-        raise CutawayError(f"Unknown number type {dtype!r}. Known: {', '.join(DTYPES)}.")
+        raise CutawayError(f"Unknown data type {dtype!r}. Known: {', '.join(DTYPES)}.")
     path = locate(name)
     if is_packed(path):
         return load_packed(path, name, device, dtype, engine, weights, tokenizer)
@@ -423,7 +448,7 @@ def load_packed(
     packed = replace(packed, config=with_known_end(packed.config, known))
     if weights is not None and check_kind(weights) != packed.weights:
         raise CutawayError(
-            f"{path} holds {packed.weights} weights. Leave `weights` away, or load the model they are of."
+            f"{path} holds {packed.weights} weights. Leave out `weights`, or load the model they are of."
         )
     place = "cpu" if device is None or str(device) == "cpu" else find_device(device).type
     if engine == "auto" and (place != "cpu" or dtype is not None):

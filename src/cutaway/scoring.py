@@ -59,8 +59,8 @@ def score(lm: LanguageModel, texts: list[list[int]], k: int) -> list[Score]:
     for ids in texts:
         if len(ids) > lm.config.context:
             raise CutawayError(
-                f"The text is {len(ids):,} tokens long and {lm.name} looks at {lm.config.context:,}. Shorten it, or "
-                "let `cutaway evaluate` slide a window over it."
+                f"The text is {len(ids):,} tokens long and {lm.name} has a context of {lm.config.context:,}. Shorten "
+                "it, or let `cutaway evaluate` slide a window over it."
             )
     with torch.inference_mode():
         read = read_texts(lm.model, [[lm.config.end, *ids[:-1]] for ids in texts])

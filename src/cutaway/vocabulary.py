@@ -354,7 +354,7 @@ def _check_ids(tokens: dict[str, int], source: str) -> None:
     missing = next(i for i, other in enumerate(ids) if i != other)
     raise CutawayError(
         f"{source}: no token has the id {missing}, though the ids go up to {ids[-1]:,}. "
-        "They must run from 0 without a hole: was the file cut short, or its added tokens left behind?"
+        "They must run from 0 without gaps: was the file truncated, or are its added tokens missing?"
     )
 
 
@@ -395,7 +395,7 @@ def _json(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         if text.startswith("version https://git-lfs"):
             raise CutawayError(f"{path} is a Git LFS pointer: run `git lfs pull` in {path.parent}.") from None
-        raise CutawayError(f"{path} is not valid JSON: {error}. Was it copied whole?") from None
+        raise CutawayError(f"{path} is not valid JSON: {error}. Was it copied completely?") from None
     if not isinstance(value, dict):
         raise CutawayError(f"{path} should hold a JSON object {{...}}, and holds a {type(value).__name__}.")
     return value

@@ -47,7 +47,7 @@ class WordPiece(Tokenizer):
         self._specials = {name: tokens[name] for name in [*names.values(), eos, *added] if name in tokens}
         unknown = names["unk_token"]
         if unknown not in tokens:
-            raise CutawayError(f"{source} has no {unknown}, the token for what no other spells.")
+            raise CutawayError(f"{source} has no {unknown}, the token for unknown text.")
         self._end = next((name for name in (eos, names["sep_token"]) if name in tokens), None)
         lower = settings.get("do_lower_case", True) is not False
         engine = tokenizers.Tokenizer(models.WordPiece(tokens, unk_token=unknown, max_input_chars_per_word=100))

@@ -138,7 +138,7 @@ def change(folder: Path, tmp_path: Path, **values: object) -> Path:
         ({"peft_type": "IA3"}, "only 'LORA' is read"),
         ({"use_dora": True}, "use_dora is set"),
         ({"base_model_name_or_path": None}, "does not say whose adapter it is"),
-        ({"base_model_name_or_path": "/nowhere"}, "an adapter for /nowhere, which is not here"),
+        ({"base_model_name_or_path": "/nowhere"}, "an adapter for /nowhere, which is not on this machine"),
         ({"lora_alpha": "much"}, "lora_alpha must be a number"),
     ],
 )

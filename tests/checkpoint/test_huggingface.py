@@ -345,7 +345,7 @@ def test_truncated_safetensors_are_refused_at_every_length(folder: Path) -> None
     whole = path.read_bytes()
     for length in (0, 1, 7, 8, 9, 100, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:length])
-        refused(folder, "model.safetensors", "cut off")
+        refused(folder, "model.safetensors", "truncated")
 
 
 @pytest.mark.parametrize("length", [2**63, 2**40, 99_999_999])

@@ -165,7 +165,7 @@ class Bomb:
 def test_nothing_in_it_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     torch.save({"model": {}, "model_args": ARGS, "extra": Bomb()}, tmp_path / "ckpt.pt")
-    with pytest.raises(CutawayError, match="not run"):
+    with pytest.raises(CutawayError, match="never executed"):
         checkpoint.read(tmp_path / "ckpt.pt")
     (tmp_path / "meta.pkl").write_bytes(pickle.dumps({"stoi": Bomb()}))
     saved(tmp_path, vocab_size=len(CHARACTERS))

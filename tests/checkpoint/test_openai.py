@@ -125,13 +125,13 @@ def test_the_only_checkpoint_needs_no_checkpoint_file(folder: Path) -> None:
 @pytest.mark.parametrize("length", [0, 1, 1000, 46591])
 def test_a_data_file_that_is_cut_off_is_refused(folder: Path, length: int) -> None:
     (folder / DATA).write_bytes((folder / DATA).read_bytes()[:length])
-    refused(folder, DATA, "Fetch it again")
+    refused(folder, DATA, "Download it again")
 
 
 @pytest.mark.parametrize("at", [0, 20_000, 46591])
 def test_a_changed_bit_in_the_data_is_noticed(folder: Path, at: int) -> None:
     flip(folder / DATA, at)
-    refused(folder, DATA, "checksum of model/", "Fetch it again")
+    refused(folder, DATA, "checksum of model/", "Download it again")
 
 
 def test_a_changed_bit_in_the_index_is_noticed(folder: Path) -> None:
@@ -259,9 +259,9 @@ def test_an_index_made_by_hand_is_read(tmp_path: Path) -> None:
         (table(block([HEADER, (0, b"a", entry(dims=(3,)))])), "contradicts itself"),
         (table(block([HEADER, (0, b"a", entry(dims=(0, 2**63), size=0))])), "contradicts itself"),
         (table(block([HEADER, (0, b"a", entry(dims=(2,) + (1,) * 100))])), "contradicts itself"),
-        (table(block([HEADER, (0, b"a", entry(dims=(2**62,), size=2**64))])), "cut off"),
-        (table(block([HEADER, (0, b"a", entry(offset=4))])), "cut off"),
-        (table(block([HEADER, (0, b"a", entry(offset=2**63))])), "cut off"),
+        (table(block([HEADER, (0, b"a", entry(dims=(2**62,), size=2**64))])), "truncated"),
+        (table(block([HEADER, (0, b"a", entry(offset=4))])), "truncated"),
+        (table(block([HEADER, (0, b"a", entry(offset=2**63))])), "truncated"),
         (table(block([HEADER, (0, b"a", entry()), (0, b"b", entry())])), "the same place"),
         (table(block([HEADER, (0, b"a", entry(more=b"\x3a\x00"))])), "slices"),
         (table(block([(0, b"", b"\x08\x01\x10\x01"), (0, b"a", entry())])), "big-endian"),

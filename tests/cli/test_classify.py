@@ -76,7 +76,7 @@ def test_two_texts_are_two_arguments_or_one_line_with_a_tab(cutaway, trained):
     assert piped == found
     refused = cutaway("classify", "--model", folder, stdin=b"a fox\tthe orders\nalone\n")
     assert refused.code == 2
-    assert "Text 2: entailment reads premise and hypothesis, divided by tabs, and this has 1 of 2 parts" in refused.err
+    assert "Text 2: entailment needs premise and hypothesis separated by tabs, and this has 1 of 2 parts" in refused.err
 
 
 def test_a_choice_is_a_context_and_its_choices(cutaway, trained):

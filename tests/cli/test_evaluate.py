@@ -55,7 +55,7 @@ def test_data_sets_are_known_by_name(run, folder, tmp_path, monkeypatch):
     assert ran.out.startswith("accuracy") and " %" in ran.out and "2 passages" in ran.out
     assert run("--on", "lambada", "--limit", 1, "--json").json["passages"] == 1
     ran = run("--on", "wikitext2")
-    assert "word perplexity" in ran.out and "de-tokeniser: " in ran.out
+    assert "word perplexity" in ran.out and "detokenizer: " in ran.out
     assert run("--on", "wikitext2", "--detokenizer", "none", "--json").json["words"] is None
 
 

@@ -9,12 +9,14 @@ import pytest
 
 from cutaway.inspect.attention import attention, heads
 from cutaway.inspect.lens import lens
+from cutaway.inspect.metric import LogitDifference, Probability
 from cutaway.inspect.page import TITLES
 from cutaway.inspect.run import run
 from cutaway.inspect.saliency import saliency
 
 ROOT = Path(__file__).parents[2]
 TEXT = "Once upon a time there was a fox"
+OTHER = "Once upon the time there was a box"
 ARGUMENTS = {
     "attention": [TEXT, "--layer", 1, "--head", 2],
     "heads": [TEXT],
@@ -26,6 +28,7 @@ ARGUMENTS = {
     "groups": [TEXT, "-k", 2],
     "factors": [TEXT, "-k", 2],
     "change": [TEXT, "--ablate-head", "1.2"],
+    "sweep": [TEXT, OTHER, "--what", "head", "--for", "id:7", "--against", "id:9"],
     "cache": [TEXT, "-n", 3],
     "beams": [TEXT, "-b", 2, "-n", 3],
     "parameters": ["blocks.0.mlp.widen.weight"],
@@ -33,8 +36,9 @@ ARGUMENTS = {
 SAYS = {
     "attention": "layer 1, head 2", "heads": "entropy", "roles": "12 queries", "path": "what adds to the logit",
     "lens": "the rank of", "saliency": "because of", "neurons": "speaks for", "groups": "neurons, such as",
-    "factors": "left unexplained",
-    "change": "what moved most", "cache": "multiplications instead of", "beams": "found",
+    "factors": "unexplained: ",
+    "change": "what moved most", "sweep": "brings most of the difference back",
+    "cache": "multiplications instead of", "beams": "found",
     "parameters": "root mean square",
 }  # fmt: skip
 
@@ -78,6 +82,19 @@ def test_the_json_holds_the_numbers_of_the_python_views(cutaway, folder, tiny_lm
     assert told["top"] == lens(seen, [-1], 2).to_dict()["top"]
     told = cutaway("inspect", "saliency", TEXT, "--continuation", " who", "-m", folder, "--json").json
     assert told["share"] == saliency(run(tiny_lm, TEXT, " who")).to_dict()["share"]
+
+
+def test_a_sweep_is_that_of_python_as_a_lead_or_as_a_probability(cutaway, folder, tiny_lm):
+    for options, metric in (([], Probability(7)), (["--against", "id:9"], LogitDifference(7, 9))):
+        for what in ("residual", "head"):
+            told = cutaway(
+                "inspect", "sweep", TEXT, OTHER, "--for", "id:7", *options, "--what", what, "-m", folder, "--json"
+            ).json
+            found = tiny_lm.sweep(TEXT, OTHER, what, metric=metric).to_dict()
+            assert told["view"] == "sweep" and told["metric"] == found["metric"] and told["values"] == found["values"]
+    drawn = cutaway("inspect", "sweep", TEXT, OTHER, "--for", "id:7", "--what", "mlp", "-m", folder).out
+    layer, at = tiny_lm.sweep(TEXT, OTHER, "mlp", metric=Probability(7)).strongest(1)[0]
+    assert re.search(rf"back, .*\n  layer {layer} .*\(token {at}\)", drawn)
 
 
 def test_a_token_is_named_by_its_text_with_or_without_its_space_or_by_its_id(cutaway, folder, tiny_lm):
@@ -160,8 +177,8 @@ def test_a_long_text_in_the_terminal_and_as_json(cutaway, folder):
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["lens", ""], "no text to look into"),
-        (["lens"], "no text to look into"),
+        (["lens", ""], "no text to inspect"),
+        (["lens"], "no text to inspect"),
         (["lens", "x " * 60], "48"),
         (["lns", "a"], "Did you mean 'lens'"),
         (["attention", "a b", "--layer", 9], "from 0 to 2"),
@@ -186,6 +203,11 @@ def test_a_long_text_in_the_terminal_and_as_json(cutaway, folder):
         (["change", "a b", "--ablate-head", "-9.0"], "no layer -9"),
         (["change", "a b", "--ablate-head", "0.0", "--at", 99], "no token 99"),
         (["roles", "--tokens", 99], "between 2 and 23"),
+        (["sweep", TEXT, "Once", "--for", "id:7"], "the same number of tokens: the clean one has 15"),
+        (["sweep", TEXT, OTHER, "--for", "id:7", "--what", "heads"], "Did you mean 'head'"),
+        (["sweep", TEXT, OTHER, "--for", "wondrous"], "not one token"),
+        (["sweep", TEXT, OTHER, "--for", "id:7", "--position", 99], "no token 99"),
+        (["sweep", "", "", "--for", "id:7"], "The clean text is empty"),
         (["beams", "a b", "-b", 0], "1 or more"),
         (["parameters", "wte.wait"], "Did you mean 'wte.weight'"),
     ],

@@ -93,7 +93,7 @@ def test_a_vocabulary_is_learned_from_files_and_written_as_a_folder(cutaway, tmp
     [
         (["--train", "a.txt"], "both --train FILE and --output FOLDER"),
         (["-o", "mine"], "both --train FILE and --output FOLDER"),
-        (["text", "--train", "a.txt", "-o", "mine"], "leave the text away"),
+        (["text", "--train", "a.txt", "-o", "mine"], "leave out the text"),
         (["--train", "missing.txt", "-o", "mine"], "missing.txt"),
         (["--train", "a.txt", "-o", "full"], "full is already there"),
     ],

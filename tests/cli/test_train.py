@@ -120,10 +120,10 @@ def test_ctrl_c_and_sigterm_save_and_say_how_to_go_on_and_that_works(train, data
         ran = train(*line, "-o", tmp_path / "m")
     assert (ran.code, ran.out) == (130, "")
     assert "Stopped and saved after step 3 of 6." in ran.err  # it was told after step 2, and heard in the next
-    command = ran.err.strip().rpartition("Go on with: cutaway ")[2].split()
+    command = ran.err.strip().rpartition("Resume with: cutaway ")[2].split()
     assert command == ["train", "--resume", "-o", str(tmp_path / "m")]
     ran = train(*command[1:])
-    assert ran.code == 0 and "Goes on after step 3: 6 steps" in ran.err
+    assert ran.code == 0 and "Resumes after step 3: 6 steps" in ran.err
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "m")]
     assert weights[0] == weights[1]
 
@@ -135,7 +135,7 @@ def test_a_ctrl_c_before_the_first_step_says_what_to_do(train, data, tmp_path, m
     monkeypatch.setattr(training.Screen, "work", interrupt)
     ran = train(data / "my.txt", "-o", tmp_path / "m", *SHAPE, "--steps", 2)
     assert ran.code == 130
-    assert "Begin again with the same command" in ran.err
+    assert "Start again with the same command" in ran.err
     monkeypatch.undo()
     assert train(data / "my.txt", "-o", tmp_path / "m", *SHAPE, "--steps", 2).code == 0
 
@@ -227,7 +227,7 @@ def test_a_training_is_made_longer_and_ended_early_from_the_command_line(train, 
     assert ran.code == 0 and "Chosen: train.steps = 6 (4 before; the learning rate was " in ran.err
     assert [line["step"] for line in read_lines(model / "metrics.jsonl")] == [1, 2, 3, 4, 5, 6]
     refused = train("--resume", "-o", model, "--steps", 5)
-    assert refused.code == 2 and "come to step 6, and train.steps = 5 is not beyond it" in refused.err
+    assert refused.code == 2 and "reached step 6, and train.steps = 5 is not beyond it" in refused.err
     wild = ("--steps", 40, "--learning-rate", 0.5, "--patience", 1, "--set", "train.evaluate_every=2")
     ran = train(data / "my.txt", "-o", tmp_path / "wild", *SHAPE, *wild)
     assert ran.code == 0 and "Ended early, after step " in ran.err

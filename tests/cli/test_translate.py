@@ -55,7 +55,7 @@ def test_builtin_means_the_translator_that_ships(cutaway):
     assert named.json["model"] == "translator"
     assert plain.out == named.json["text"] + "\n"
     needless = cutaway("translate", "Help me.", "--back")
-    assert needless.code == 2 and "sees for itself which language" in needless.err
+    assert needless.code == 2 and "recognizes the language by itself" in needless.err
 
 
 def test_an_argument_is_one_text(run, wanted):
@@ -130,7 +130,7 @@ def test_a_model_for_another_task_is_refused_with_the_command_that_trains_one(cu
 def test_a_summarizer_does_not_translate(cutaway, trained):
     ran = cutaway("translate", "x", "--model", trained(Summary()))
     assert (ran.code, ran.out) == (2, "")
-    assert "trained for summary, not for translation. Leave out --model for the one that ships" in ran.err
+    assert "trained for summary, not for translation. Leave out --model to use the model included" in ran.err
 
 
 def test_a_text_that_is_too_long_is_refused_by_its_number(run):

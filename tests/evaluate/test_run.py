@@ -103,7 +103,7 @@ def test_the_result_is_ready_for_json_and_says_how(tiny_lm, data):
         ("nowhere/file.txt", {}, "There is no file"),
         ("lambada", {"limit": 0}, "1 or more"),
         ("wikitext2", {"limit": 3}, "one long text"),
-        ("wikitext2", {"detokenizer": "moses"}, "no de-tokeniser 'moses'"),
+        ("wikitext2", {"detokenizer": "moses"}, "no detokenizer 'moses'"),
     ],
 )
 def test_mistakes_are_named(tiny_lm, data, on, settings, message):

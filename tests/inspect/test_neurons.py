@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from cutaway.errors import CutawayError
+from cutaway.inspect.change import AblateNeuron
 from cutaway.inspect.factors import factors, groups
 from cutaway.inspect.neurons import activations, neuron, neurons
 from cutaway.inspect.run import run
@@ -47,6 +48,33 @@ def test_what_a_neuron_writes_is_what_its_column_does_to_the_logits(tiny_lm, see
 
 def test_all_activations_stand_layer_after_layer(seen):
     np.testing.assert_array_equal(activations(seen, [2, 0]), everything(seen)[[2, 0]].reshape(2 * WIDTH, -1))
+
+
+@pytest.mark.parametrize("changes", [(), (AblateNeuron(1, 5, 3),)])
+def test_of_a_long_text_the_neurons_are_the_same_and_no_mlp_is_run_to_its_end(tiny_lm, seen, monkeypatch, changes):
+    whole = run(tiny_lm, seen.ids, changes=changes)
+    monkeypatch.setattr("cutaway.inspect.run.KEEP_WHOLE", 0)
+    part, ended = run(tiny_lm, seen.ids, changes=changes), list[int]()
+    hooks = [
+        block.mlp.projection.register_forward_pre_hook(lambda *_, layer=layer: ended.append(layer))
+        for layer, block in enumerate(tiny_lm.model.blocks)
+    ]
+    try:
+        for asked in ({}, {"position": 3}, {"layers": [2, 1], "top": 30}):
+            ours, theirs = neurons(part, **asked), neurons(whole, **asked)
+            assert [(one.layer, one.neuron) for one in ours.neurons] == [
+                (one.layer, one.neuron) for one in theirs.neurons
+            ]
+            for one, other in zip(ours.neurons, theirs.neurons, strict=True):
+                np.testing.assert_allclose(one.activations, other.activations, rtol=1e-5, atol=1e-6)
+                assert [token.id for token, _ in one.writes] == [token.id for token, _ in other.writes]
+                np.testing.assert_allclose([logit for _, logit in one.writes], [logit for _, logit in other.writes])
+            np.testing.assert_array_equal(ours.active, theirs.active)
+        np.testing.assert_allclose(neuron(part, 2, 9).activations, everything(whole)[2, 9], rtol=1e-5, atol=1e-6)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    assert set(ended) <= ({1} if changes else set())  # a changed one is made again as a whole
 
 
 def test_every_neuron_is_in_one_group(seen):

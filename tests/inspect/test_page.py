@@ -15,6 +15,7 @@ from cutaway.inspect.beams import tree
 from cutaway.inspect.cache import cache
 from cutaway.inspect.change import AblateHead, changed
 from cutaway.inspect.lens import lens
+from cutaway.inspect.metric import LogitDifference
 from cutaway.inspect.neurons import neurons
 from cutaway.inspect.page import TITLES, page
 from cutaway.inspect.path import attribution, path
@@ -44,6 +45,7 @@ def views(tiny_lm, seen) -> dict[str, dict]:
             "factors": [{"tokens": ones, "share": 1.0, "by_layer": [1.0], "neurons": [[0, 1, 0.5]]}],
         },
         "change": changed(seen, run(tiny_lm, seen.ids, changes=[AblateHead(1, 0)])).to_dict(),
+        "sweep": tiny_lm.sweep([1, 2, 3, 4], [1, 5, 3, 4], metric=LogitDifference(7, 9)).to_dict(),
         "cache": cache(tiny_lm, "Once", 3).to_dict(),
         "beams": tree(tiny_lm, "Once", 2, 3).to_dict(),
         "parameters": picture(tiny_lm, "token_embedding.weight", 8).to_dict(),

@@ -147,11 +147,31 @@ def test_what_cannot_be_explained_is_refused(seen, how, said):
         saliency(seen, **how)
 
 
-def test_block_by_block_gives_the_gradients_of_the_whole_graph(tiny_lm):
+@pytest.mark.parametrize("kept", ["all", "the stream"])
+def test_block_by_block_gives_the_gradients_of_the_whole_graph(tiny_lm, monkeypatch, kept):
     """A change that changes nothing takes the way through one whole graph; also for a token inside the text."""
+    if kept == "the stream":
+        monkeypatch.setattr("cutaway.inspect.run.KEEP_WHOLE", 0)
     text = "Once upon a time there was a fox"
     plain, whole = run(tiny_lm, text), run(tiny_lm, text, changes=[Toward(0, "id:5", strength=0.0)])
-    for target in (1, 3, len(plain)):
-        ours, theirs = saliency(plain, [target]), saliency(whole, [target])
+    for targets in ([1], [3], [len(plain)], [len(plain), 2, 5, 2]):
+        ours, theirs = saliency(plain, targets), saliency(whole, targets)
         assert np.allclose(ours.share, theirs.share, atol=1e-6)
         assert np.allclose(ours.signed, theirs.signed, atol=1e-5)
+
+
+def test_it_is_one_way_back_and_no_second_forward_pass(tiny_lm):
+    """The products that the chain rule has no use for are not made; of the last block, only the target's row is."""
+    seen, rows = run(tiny_lm, "Once upon a time there was a fox"), dict[str, int]()
+    hooks = [
+        module.register_forward_pre_hook(lambda _, given, name=name: rows.update({name: len(given[0])}))
+        for name, module in tiny_lm.model.named_modules()
+        if isinstance(module, torch.nn.Linear)
+    ]
+    try:
+        saliency(seen, [5])
+    finally:
+        for hook in hooks:
+            hook.remove()
+    last = tiny_lm.config.layers - 1
+    assert rows == {f"blocks.{layer}.mlp.widen": 1 if layer == last else 5 for layer in range(last + 1)}

@@ -65,7 +65,7 @@ def test_no_changes_are_no_changes(tiny_lm):
 def test_what_cannot_be_changed_is_refused(tiny_lm):
     with pytest.raises(CutawayError, match="There is no layer 9"):
         tiny_lm.generate("Once", changes=[AblateHead(9, 0)])
-    with pytest.raises(CutawayError, match="A change is one of AblateHead"):
+    with pytest.raises(CutawayError, match="A change must be one of AblateHead"):
         tiny_lm.generate("Once", changes=["AblateHead"])
     with pytest.raises(CutawayError, match="a window that slides"):
         tiny_lm.generate("Once", changes=CHANGES[0], overflow="slide")

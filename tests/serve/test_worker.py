@@ -134,3 +134,24 @@ def test_how_far_the_work_is_can_be_asked_meanwhile(tiny_lm):
     finally:
         go_on.set()
         worker.close()
+
+
+def test_the_way_back_through_the_blocks_counts_as_one_pass_and_can_be_left(tiny_lm):
+    from cutaway.inspect.run import run as carried
+    from cutaway.inspect.saliency import saliency
+    from cutaway.language_model import LanguageModel
+    from cutaway.model import GPT
+
+    worker = Worker()
+    lm = LanguageModel(GPT(tiny_lm.config).eval(), tiny_lm.tokenizer, "watched")
+    worker.watch(lm.model)
+    seen = carried(lm, "Once upon a time")
+    worker.done = 0
+    worker.expect(1, lm.model)
+    saliency(seen)
+    assert worker.done == worker.steps
+    worker.gone = threading.Event()
+    worker.gone.set()
+    with pytest.raises(Outdated):
+        saliency(seen)
+    worker.close()

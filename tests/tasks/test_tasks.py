@@ -116,7 +116,7 @@ def test_a_folder_without_a_task_holds_a_language_model(tmp_path):
         ({"name": "classification", "labels": ["a"]}, "two labels or more"),
         ({"name": "choice", "choices": 1}, "between two or more"),
         ({"name": "translation", "limit": 3}, "at least 4 tokens"),
-        ({"name": "summary", "limit": 60}, "no place for an article"),
+        ({"name": "summary", "limit": 60}, "no room for an article"),
         ({"name": "summary", "room": 0}, "1 token or more"),
     ],
 )

@@ -216,7 +216,7 @@ def test_other_data_or_another_way_to_cut_it_is_refused():
     state = Batches(plain(500), 4, 10, 7).state()
     other = Split("other", *list(vars(plain(500)).values())[1:])
     for batches, message in [
-        (Batches(other, 4, 10, 7), "The data is not what this training began with"),
+        (Batches(other, 4, 10, 7), "The data is not what this training started with"),
         (Batches(plain(500), 8, 10, 7), "The batch of the batches was 4"),
         (Batches(plain(500), 4, 20, 7), "The length of the batches was 10"),
         (Batches(plain(500), 4, 10, 8), "The seed of the batches was 7"),

@@ -128,7 +128,7 @@ def test_a_killed_worker_restarts_and_goes_on_from_the_last_checkpoint(settings_
 
 def test_a_lost_peer_is_reported_as_that(plain, tmp_path, torchrun):
     said = "\n".join(torchrun(plain, tmp_path / "model", "die", at=8))
-    assert "CutawayError: Process 0 of 2 cannot go on: another process of this training was lost" in said
+    assert "CutawayError: Process 0 of 2 cannot continue: another process of this training was lost" in said
     assert not (tmp_path / "model" / "training" / "lock").exists()
 
 

@@ -196,7 +196,7 @@ def test_too_little_room_is_said_before_the_first_step(settings, tmp_path, monke
 
 
 def test_a_second_training_does_not_overwrite_the_first(settings, uninterrupted, tmp_path):
-    with pytest.raises(CutawayError, match=r"holds a training that has come to step 12.*--resume"):
+    with pytest.raises(CutawayError, match=r"contains a training that has reached step 12.*--resume"):
         train(Recipe.from_dict(settings), uninterrupted(settings))
     cutaway.load(uninterrupted(settings)).save(tmp_path / "model")
     before = (tmp_path / "model" / "model.safetensors").read_bytes()

@@ -68,7 +68,7 @@ def test_any_text_survives_toml(text):
         ({"train": {"steps": -1}}, "train.steps must be 0 or more"),
         ({"train": {"schedule": "cosin"}}, "train.schedule must be one of cosine"),
         ({"train": {"betas": [0.9]}}, "train.betas must be two numbers"),
-        ({"train": {"time": "soon"}}, "no length of time"),
+        ({"train": {"time": "soon"}}, "not a duration"),
         ({"train": {"learning_rate": float("nan")}}, "train.learning_rate must be a number of 0 or more"),
         ({"data": {"paths": [1]}}, "data.paths must be a list of texts"),
         ({"data": {"held_out": 1.5}}, "data.held_out must be a share below 1"),

@@ -312,7 +312,7 @@ def test_keys_of_json_by_another_name(tmp_path):
         ("a\tb\n", {"source": 0}, "all of them"),
         ("a\tb\n", {"sauce": 0}, "no field 'sauce': it has source, target. Did you mean 'source'?"),
         ("a\tb\n", {"source": -1, "target": 0}, "from 0, not -1"),
-        ("", None, "a table of records is wanted"),
+        ("", None, "a table of records is expected"),
     ],
 )
 def test_a_table_that_does_not_fit_is_explained(tmp_path, text, columns, message):
@@ -332,7 +332,7 @@ def test_a_table_that_does_not_fit_is_explained(tmp_path, text, columns, message
         ('{"source": "Go.", ', "this is not JSON"),
         ('["Go.", "Va"]', "a record is a JSON object {...}, not a list"),
         ("[" * 100_000, "this is not JSON"),
-        ("[{", "One record a line is wanted"),
+        ("[{", "There must be one record per line"),
     ],
 )
 def test_a_bad_record_is_named_with_file_and_line(tmp_path, line, message):

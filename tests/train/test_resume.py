@@ -113,7 +113,7 @@ def stopped(settings, tmp_path) -> Path:
         ("train", "learning_rate", 0.1, "train.learning_rate was 0.005 and is 0.1 now"),
         ("model", "width", 32, "model.width was 16 and is 32 now"),
         ("train", "seed", 0, "train.seed was 7 and is 0 now"),
-        ("train", "steps", 1, r"come to step 1, and train\.steps = 1 is not beyond it"),
+        ("train", "steps", 1, r"reached step 1, and train\.steps = 1 is not beyond it"),
         ("task", "name", "translation", "task.name was 'language'"),
     ],
 )
@@ -189,7 +189,7 @@ def test_changed_data_is_said_to_have_changed(settings, data, tmp_path):
     settings["data"] |= {"paths": [str(text)]}
     train(Recipe.from_dict(settings), tmp_path / "model", stop=lambda: True)
     text.write_text(text.read_text() + "And one sentence more.")
-    with pytest.raises(CutawayError, match="The data is not what this training began with"):
+    with pytest.raises(CutawayError, match="The data is not what this training started with"):
         train(None, tmp_path / "model", resume=True)
 
 

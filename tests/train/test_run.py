@@ -82,10 +82,10 @@ def test_stopped_and_resumed_it_goes_on_with_the_data_it_kept_even_if_the_folder
 def test_other_texts_are_refused_when_it_is_resumed_and_its_own_are_kept(texts, tmp_path, small):
     run(tmp_path / "model", texts=texts, **small)
     kept = (tmp_path / "model" / "training" / "records.jsonl").read_bytes()
-    with pytest.raises(CutawayError, match="not the texts or records that this training began with"):
+    with pytest.raises(CutawayError, match="not the texts or records that this training started with"):
         run(tmp_path / "model", texts=texts[:-1], resume=True, steps=6)
     assert (tmp_path / "model" / "training" / "records.jsonl").read_bytes() == kept
-    with pytest.raises(CutawayError, match="holds a training that has come to step 4"):
+    with pytest.raises(CutawayError, match="contains a training that has reached step 4"):
         run(tmp_path / "model", texts=["another"], **small)
     assert (tmp_path / "model" / "training" / "records.jsonl").read_bytes() == kept
 

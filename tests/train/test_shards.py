@@ -508,8 +508,8 @@ def test_a_worker_that_is_killed_is_reported_and_the_rest_is_kept(tmp_path, toke
         "try: run()\nexcept Exception as error: print(type(error).__name__, error)"
     )
     said = in_a_script(tmp_path, tokenizer, code, workers=2).stdout
-    assert "CutawayError A process that was tokenising the data was ended by signal 9." in said
-    assert "run the same again to go on" in said
+    assert "CutawayError A process that was tokenizing the data was ended by signal 9." in said
+    assert "run the same command again to continue" in said
     data = make([tmp_path / "data"], tokenizer, Language(), tmp_path / "cache", 0.1)
     assert contents(data) == contents(make([tmp_path / "data"], tokenizer, Language(), tmp_path / "fresh", 0.1))
 
@@ -606,15 +606,17 @@ def test_a_bad_record_is_named_and_of_several_the_first(tmp_path, tokenizer, cou
 
 
 def test_of_blocks_that_fail_at_the_same_time_the_first_is_reported(tmp_path, tokenizer, monkeypatch):
-    together = threading.Barrier(3)
+    together, feeding = threading.Barrier(3), dict[int, threading.Thread]()
 
     class Failing:
         def __init__(self, greeting):
             pass
 
         def piece(self, block, path):
+            feeding[block.line] = threading.current_thread()
             together.wait()
-            time.sleep(0.1 if block.line == 1 else 0)
+            for later in (2, 3) if block.line == 1 else ():
+                feeding[later].join()  # the first block's failure is the last to be heard of
             raise CutawayError(f"line {block.line}")
 
         def end(self):

@@ -50,7 +50,7 @@ def base_of(folder: Path) -> Path:
     try:
         return locate(name)
     except CutawayError as error:
-        raise CutawayError(f"{folder} is an adapter for {name}, which is not here: {error}") from None
+        raise CutawayError(f"{folder} is an adapter for {name}, which is not on this machine: {error}") from None
 
 
 def tokenizer_folder(folder: Path) -> Path:

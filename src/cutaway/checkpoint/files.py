@@ -42,7 +42,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file."""
     size = check(path).stat().st_size
     if size > JSON_BYTES:
-        raise CutawayError(f"{path} is {size:,} bytes long, far too long for such a file.")
+        raise CutawayError(f"{path} is {size:,} bytes long, far too large for such a file.")
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -59,7 +59,7 @@ def check(path: Path) -> Path:
             if file.read(len(POINTER)) == POINTER:
                 raise CutawayError(
                     f"{path} is not the file itself but a Git LFS pointer to it. "
-                    f"Fetch the file: `git lfs pull` in {path.parent}."
+                    f"Download the file: `git lfs pull` in {path.parent}."
                 )
     except FileNotFoundError:
         raise CutawayError(f"There is no file {path}. Was everything downloaded or copied?") from None

@@ -109,7 +109,7 @@ def refuse(config: Config, tokenizer: Tokenizer, path: Path, kind: str) -> None:
         )
     if not tokenizer.cuts_as_gpt2:
         raise CutawayError(
-            "This model's tokenizer.json cuts texts by rules of its own, and llama.cpp would cut them by GPT-2's: "
+            "This model's tokenizer.json splits texts by rules of its own, and llama.cpp would split them by GPT-2's: "
             "a GGUF file of it would give other results. Export it to ONNX instead."
         )
 

@@ -166,7 +166,7 @@ def open_gguf(path: Path) -> GGUF:
             if each.start + each.size > len(data):
                 raise Damaged(f"{shown(name)} lies beyond its end")
     except Damaged as error:
-        raise CutawayError(f"{path} is damaged or cut off: {error}. Fetch it again.") from None
+        raise CutawayError(f"{path} is damaged or truncated: {error}. Download it again.") from None
     return GGUF(path, data, said, placed)
 
 
@@ -253,7 +253,7 @@ def read_vocabulary(path: Path) -> Vocabulary:
         raise NoVocabulary(f"{path} holds no tokenizer. Name the one to use: tokenizer=, or --tokenizer.")
     if kind != "gpt2" or cut not in ("gpt-2", "gpt2", "default"):
         raise CutawayError(
-            f"{path} holds a tokenizer of the kind {shown(str(kind))!r} that cuts by the rule {shown(str(cut))!r}: "
+            f"{path} holds a tokenizer of the kind {shown(str(kind))!r} that splits by the rule {shown(str(cut))!r}: "
             "only GPT-2's byte-level BPE is read. Name the tokenizer to use instead: tokenizer=, or --tokenizer."
         )
     tokens, merges = settings.get("tokenizer.ggml.tokens", []), settings.get("tokenizer.ggml.merges", [])

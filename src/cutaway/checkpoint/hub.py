@@ -96,13 +96,13 @@ def pull(name: str, revision: str | None = None, progress: Progress | None = Non
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise CutawayError(
                 f"The disk that holds {home} is full. What was fetched of {name} is kept: "
-                "free some space and pull again to go on from there.",
+                "free some space and pull again to continue from there.",
                 "disk_full",
                 name=name,
                 folder=str(home),
             ) from error
         raise CutawayError(
-            f"Cannot write to {home}: {_reason(error)}. Set CUTAWAY_HOME to a folder of yours."
+            f"Cannot write to {home}: {_reason(error)}. Set CUTAWAY_HOME to a folder you can write to."
         ) from error
     return folder
 
@@ -267,7 +267,7 @@ class _Hub:
                     if pause is None:
                         raise CutawayError(
                             f"{error}. {_size(kept)} of {_size(file.size)} of {file.name} are kept: "
-                            "pull again to go on from there."
+                            "pull again to continue from there."
                         ) from error
                     sleep(pause)
             if file.matches(partial):
@@ -314,7 +314,7 @@ class _Hub:
             reason = getattr(error, "reason", error)
             if isinstance(reason, ssl.SSLCertVerificationError):
                 raise CutawayError(
-                    f"The certificate of {self.host} does not hold: {reason.verify_message}. "
+                    f"The certificate of {self.host} is not valid: {reason.verify_message}. "
                     "Behind a company's proxy, set SSL_CERT_FILE to its certificates."
                 ) from error
             raise _Dropped(f"Could not reach {self.host}: {_reason(reason)}") from error
@@ -337,7 +337,7 @@ class _Hub:
                 f"{name} is gated: accept its terms at {self.address}/{name}, then set HF_TOKEN to a token of yours."
             )
         if error.headers.get("X-Error-Message", "").startswith("Invalid credentials"):
-            return CutawayError(f"{self.host} does not accept the token in HF_TOKEN: mend it, or unset it.")
+            return CutawayError(f"{self.host} does not accept the token in HF_TOKEN: correct it, or unset it.")
         if code in (401, 403, 404):
             private = "HF_TOKEN may not read it" if "Authorization" in self.headers else "set HF_TOKEN"
             at = "" if revision == "main" else f" with a revision {revision!r}"

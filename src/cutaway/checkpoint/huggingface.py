@@ -40,7 +40,7 @@ def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dt
     tensors = read_tensors(source)
     if SCORE in tensors:
         raise CutawayError(
-            f"{folder} holds a classifier: it chooses between classes and writes no text. Ask it with cutaway classify "
+            f"{folder} holds a classifier: it assigns classes and generates no text. Use it with cutaway classify "
             f"--model {folder}, or in Python with load_classifier and classify from cutaway.tasks.answer.",
             "a_classifier",
             name=str(folder),
@@ -79,7 +79,7 @@ def _read_file(path: Path) -> Lazy:
         return Lazy({name: partial(_tensor, file, name, path) for name in file.keys()})  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
         raise CutawayError(
-            f"{path} is not a safetensors file, or is cut off or damaged ({error}). Fetch it again."
+            f"{path} is not a safetensors file, or is truncated or damaged ({error}). Download it again."
         ) from None
 
 

@@ -158,7 +158,7 @@ def _fitting(tensor: Tensor, name: str, shape: tuple[int, ...], source: str) -> 
     if tensor.dtype not in STORED:
         kind = str(tensor.dtype).removeprefix("torch.")
         raise CutawayError(
-            f"{source}: {name} is stored as {kind}. Quantised weights are not read: "
+            f"{source}: {name} is stored as {kind}. Quantized weights are not supported: "
             "use those in float32, float16 or bfloat16."
         )
     return tensor

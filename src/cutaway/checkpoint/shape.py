@@ -42,7 +42,7 @@ def _config(given: dict[str, Any]) -> Config:
     if not given.get("scale_attn_weights", True):
         raise CutawayError("scale_attn_weights is false: GPT-2 divides attention scores by the root of a head's width.")
     if given.get("add_cross_attention"):
-        raise CutawayError("add_cross_attention is true: a decoder that looks at an encoder is not a GPT-2.")
+        raise CutawayError("add_cross_attention is true: a decoder that attends to an encoder is not a GPT-2.")
     given = {field: value for field, value in given.items() if value is not None}
     for field in (*FIELDS, "n_positions", "n_ctx", "n_inner"):
         if field in given and (type(given[field]) is not int or given[field] < 1):

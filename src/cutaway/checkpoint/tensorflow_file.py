@@ -54,8 +54,8 @@ def read(prefix: Path) -> Lazy:
     for name, entry in entries.items():
         if entry.offset + entry.size > len(maps[entry.shard]):
             raise CutawayError(
-                f"{files[entry.shard]} is cut off: it has {len(maps[entry.shard]):,} bytes, and {shown(name)} "
-                f"ends at byte {entry.offset + entry.size:,}. Fetch it again."
+                f"{files[entry.shard]} is truncated: it has {len(maps[entry.shard]):,} bytes, and {shown(name)} "
+                f"ends at byte {entry.offset + entry.size:,}. Download it again."
             )
     if sum(entry.size for entry in entries.values()) > sum(map(len, maps.values())):
         raise CutawayError(f"{index} is damaged: several tensors lie in the same place.")
@@ -64,7 +64,7 @@ def read(prefix: Path) -> Lazy:
         raw = memoryview(maps[entry.shard])[entry.offset : entry.offset + entry.size]
         if crc32c(raw) != entry.checksum:
             raise CutawayError(
-                f"{files[entry.shard]} is damaged: the checksum of {shown(name)} is wrong. Fetch it again."
+                f"{files[entry.shard]} is damaged: the checksum of {shown(name)} is wrong. Download it again."
             )
         flat = torch.frombuffer(raw, dtype=torch.uint8)
         aligned = flat.clone() if entry.offset % entry.dtype.itemsize else flat
@@ -77,7 +77,7 @@ def read_index(path: Path) -> tuple[int, dict[str, Entry]]:
     """The number of data files, and where each tensor lies in them."""
     size = check(path).stat().st_size
     if size > INDEX_BYTES:
-        raise CutawayError(f"{path} is {size:,} bytes long, far too long for the index of a checkpoint.")
+        raise CutawayError(f"{path} is {size:,} bytes long, far too large for the index of a checkpoint.")
     try:
         rows = dict(_rows(path.read_bytes(), path))
         header = _fields(rows.pop(b""))
@@ -116,7 +116,7 @@ def _block(data: bytes, offset: int, size: int, path: Path) -> Iterator[tuple[by
     if end + 5 > len(data):
         raise ValueError
     if crc32c(data[offset : end + 1]) != unmask(int.from_bytes(data[end + 1 : end + 5], "little")):
-        raise CutawayError(f"{path} is damaged: the checksum of its block at byte {offset:,} is wrong. Fetch it again.")
+        raise CutawayError(f"{path} is damaged: the checksum of its block at {offset:,} is wrong. Download it again.")
     if data[end]:
         raise CutawayError(
             f"{path} is compressed (with Snappy), which TensorFlow does not do and Cutaway does not read. "
@@ -143,7 +143,7 @@ def _entry(message: bytes, name: str, path: Path) -> Entry:
     fields = _fields(message)
     dtype = _number(fields, 1)
     if dtype not in DTYPES:
-        raise CutawayError(f"{path}: {shown(name)} has TensorFlow's type number {dtype}, which is none of a GPT-2's.")
+        raise CutawayError(f"{path}: {shown(name)} has TensorFlow's type number {dtype}, which no GPT-2 has.")
     if 7 in fields:
         raise CutawayError(
             f"{path}: {shown(name)} was saved in slices, which are not read. Save it whole in TensorFlow."
@@ -215,4 +215,4 @@ def _map(path: Path) -> mmap.mmap:
         with path.open("rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
     except ValueError:
-        raise CutawayError(f"{path} is empty. Fetch it again.") from None
+        raise CutawayError(f"{path} is empty. Download it again.") from None

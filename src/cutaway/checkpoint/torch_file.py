@@ -114,8 +114,8 @@ def read_part(path: Path, choose: Callable[[Any], Any]) -> Lazy:
         _check_bounds(views, len(data))
     except Refused as error:
         raise CutawayError(
-            f"{path} holds something other than tensors ({error}), and is not run to find out what. "
-            "Convert it to safetensors where you trust it, or ask who made it for safetensors."
+            f"{path} holds something other than tensors ({error}), and is never executed. "
+            "Convert it to safetensors on a machine where you can trust it, or ask its author for safetensors."
         ) from None
     except (Damaged, *BROKEN) as error:
         raise CutawayError(
@@ -127,7 +127,7 @@ def read_part(path: Path, choose: Callable[[Any], Any]) -> Lazy:
 def read_plain(path: Path) -> Any:
     """What a pickle of plain values and containers describes, without running it."""
     if check(path).stat().st_size > PICKLE_BYTES:
-        raise CutawayError(f"{path} is far too long for such a file.")
+        raise CutawayError(f"{path} is far too large for such a file.")
     try:
         return _unpickle(io.BytesIO(path.read_bytes()))
     except (Refused, Damaged, *BROKEN) as error:

@@ -48,8 +48,8 @@ def build(verbs: Iterable[str]) -> typer.Typer:
     app = typer.Typer(
         name="cutaway",
         cls=Verbs,
-        help="GPT-2 with the casing off: run it, look inside, take it along.",
-        epilog='Begin with: cutaway explore, or cutaway generate "Once upon a time"',
+        help="GPT-2 with the casing off: run it, look inside, train and export your own.",
+        epilog='Start with: cutaway explore, or cutaway generate "Once upon a time"',
         add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -64,13 +64,13 @@ def build(verbs: Iterable[str]) -> typer.Typer:
         views = typer.Typer(cls=Verbs, callback=looking.alone, invoke_without_command=True)
         for view in looking.VIEWS:
             views.command(cls=Verb)(for_typer(view))
-        app.add_typer(views, name="inspect", help="Look inside: what the model makes of a text, in thirteen views.")
+        app.add_typer(views, name="inspect", help="Look inside the model as it processes a text, in thirteen views.")
     return app
 
 
 def cutaway(
     context: typer.Context,
-    version: Annotated[bool, option("--version", "-V", help="Show the version and leave.")] = False,
+    version: Annotated[bool, option("--version", "-V", help="Show the version and exit.")] = False,
 ) -> None:
     if version:
         print(f"cutaway {__version__}")

@@ -21,14 +21,14 @@ def bench(
     weights: Annotated[
         list[str] | None, option("--weights", value="KIND", help="float32, bfloat16, int8 or int4. Repeatable.")
     ] = None,
-    quick: Annotated[bool, option("--quick", help="Fewer and shorter rounds: under a minute for gpt2.")] = False,
-    alone: Annotated[bool, option("--alone", help="Without the other programs that are installed.")] = False,
+    quick: Annotated[bool, option("--quick", help="Fewer and shorter rounds: less than a minute for gpt2.")] = False,
+    alone: Annotated[bool, option("--alone", help="Skip the other programs that are installed.")] = False,
     picture: Annotated[Path | None, option("--picture", value="FILE", help="Draw the table as an SVG.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Measure tokens a second of the native engine, beside llama.cpp and transformers where they are installed.
+    """Measure the native engine's tokens per second, and those of llama.cpp and transformers if installed.
 
-    Random weights of the size's shape do the same work as real ones: nothing is fetched.
+    Random weights of the size's shape take the same time as real ones: nothing is downloaded.
 
     Example: cutaway bench gpt2 --quick
     """

@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 def classify(
     text: Annotated[
         list[str] | None,
-        options.argument(metavar="TEXT", help="The text; for tasks on two or more texts, each of them."),
+        options.argument(metavar="TEXT", help="The text; for tasks with two or more texts, each of them."),
     ] = None,
     file: lines.File = None,
     model: options.Model = "builtin",
     device: options.Device = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Say which class a text is of, or many, line by line.
+    """Classify a text, or many, line by line.
 
-    The model that ships says whether a sentence about a film is positive or negative.
+    The model included tells whether a sentence about a film is positive or negative.
 
     The text is the argument; a file or a pipe has one on each line, and each line is answered by one.
 
-    Where the task is about several texts (entailment, similarity, choice), tabs divide them in a line.
+    If the task needs several texts (entailment, similarity, choice), separate them by tabs in a line.
 
     Example: cutaway classify "A warm and funny film."
 
@@ -105,7 +105,7 @@ def record_of(line: str, number: int, task: ClassTask) -> dict[str, Any]:
     if len(parts) != wanted:
         what = f"a context and {task.classes} choices" if choices else f"{first} and {more[0]}"
         raise CutawayError(
-            f"Text {number:,}: {task.name} reads {what}, divided by tabs, and this has {len(parts)} of {wanted} parts."
+            f"Text {number:,}: {task.name} needs {what} separated by tabs, and this has {len(parts)} of {wanted} parts."
         )
     return {first: parts[0], "choices": parts[1:]} if choices else dict(zip((first, *more), parts, strict=True))
 

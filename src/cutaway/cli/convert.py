@@ -33,10 +33,10 @@ def convert(
         option(
             "--text",
             value="FILE",
-            help="cutaway-...: what rounding cost is measured on this; else on its own writing.",
+            help="cutaway-...: measure the cost of rounding on this text, not on generated text.",
         ),
     ] = None,
-    force: Annotated[bool, option("--force", help="Write over what is there.")] = False,
+    force: Annotated[bool, option("--force", help="Overwrite an existing output.")] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Write a model as a Hugging Face folder, GGUF, ONNX or packed for the native engine.
@@ -82,7 +82,7 @@ def check(output: Path, to: str, dtype: str | None, force: bool) -> None:
     if dtype is not None and to != "huggingface":
         raise CutawayError(f"--dtype is for huggingface folders. {to} says by its name how it is stored.")
     if dtype is not None and dtype not in TYPES:
-        raise CutawayError(f"There is no number type {dtype!r}.{nearest(dtype, TYPES)} Known: {', '.join(TYPES)}.")
+        raise CutawayError(f"There is no data type {dtype!r}.{nearest(dtype, TYPES)} Known: {', '.join(TYPES)}.")
     if to in PACKED and output.suffix != ".cutaway":
         raise CutawayError(f"A packed model is a file whose name ends in .cutaway, like {output.stem}.cutaway.")
     folder = to == "huggingface"
@@ -92,7 +92,7 @@ def check(output: Path, to: str, dtype: str | None, force: bool) -> None:
         )
     there = any(output.iterdir()) if output.is_dir() else output.exists()
     if there and not force:
-        raise CutawayError(f"{output} is already there. Choose another place, or write over it with --force.")
+        raise CutawayError(f"{output} already exists. Choose another name, or overwrite it with --force.")
 
 
 def write(model: str, lm: LanguageModel, output: Path, to: str, dtype: str | None) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cutaway.inspect.roles import Measured, Roles
     from cutaway.inspect.run import Run
     from cutaway.inspect.saliency import Saliency
+    from cutaway.inspect.sweep import Sweep
 
 BLUES = ("#eef3fb", "#cfdef5", "#a9c4ec", "#7ba2dc", "#4f7fc9", "#2b5cab", "#163a78")
 SHADES = " ·░▒▓█"
@@ -42,7 +43,7 @@ def attention(run: Run, found: Attention) -> None:
     position = len(run) - 1 if found.position is None else found.position
     weights = found.weights[row][: position + 1]
     best = sorted(range(position + 1), key=lambda key: -weights[key])[:10]
-    screen.show(Text.assemble(word(run.tokens[position]), (f" (token {position}) looks at", "dim")))
+    screen.show(Text.assemble(word(run.tokens[position]), (f" (token {position}) attends to", "dim")))
     lines = [
         screen.Row(f"{word(run.tokens[key])}  {key}  score {found.scores[row][key]:.2f}", float(weights[key]))
         for key in best
@@ -163,7 +164,7 @@ def saliency(run: Run, found: Saliency) -> None:
         else:
             tinted(run.tokens, share, "{:.0%}", signs=["-" if one < 0 else "" for one in signed])
     sign = "numbers with a sign are gradient x input, in logits:" if len(found.targets) == 1 else "minus:"
-    screen.show(Text(f"\n{sign} below zero a token speaks against the one explained", "dim"))
+    screen.show(Text(f"\n{sign} a negative share counts against the token explained", "dim"))
 
 
 def against(signed: float) -> str:
@@ -204,7 +205,7 @@ def factors(run: Run, found: Factors) -> None:
         some = " ".join(f"{layer}.{neuron}" for layer, neuron, _ in factor.neurons[:5])
         title(f"factor {number}: {100 * factor.share:.1f} %, neurons such as {some}")
         tinted(run.tokens, factor.tokens)
-    screen.show(Text(f"\nleft unexplained: {100 * found.unexplained:.1f} % of the activations' sum of squares", "dim"))
+    screen.show(Text(f"\nunexplained: {100 * found.unexplained:.1f} % of the activations' sum of squares", "dim"))
 
 
 def change(run: Run, found: Changed) -> None:
@@ -221,6 +222,30 @@ def change(run: Run, found: Changed) -> None:
     title("how much each prediction moved (KL, nats)")
     peak = float(max(found.kl.max(), 1e-9))
     tinted(run.tokens, found.kl / peak, "{:.3f}", scale=peak)
+
+
+def sweep(found: Sweep) -> None:
+    """How much of the difference each cell brings back, in shades where that fits, and the strongest in numbers."""
+    chips(found.clean_tokens)
+    chips(found.corrupted_tokens)
+    title(f"{found.metric}: clean {found.clean:.4g}, corrupted {found.corrupted:.4g}")
+    screen.show(
+        Text(
+            f"the corrupted text with one piece of the clean run in its place: {found.what}; shades: how far it moves",
+            "dim",
+        )
+    )
+    if 2 * found.values.shape[1] + LABEL <= screen.out.width:
+        heat(found.recovered, [f"layer {layer}" for layer in range(len(found.values))])
+    title("what brings most of the difference back, or takes it further away (below 0)")
+    best = found.strongest(10)
+    most = max(abs(float(found.recovered[at])) for at in best) or 1.0
+    for layer, index in best:
+        place = f"head {index}" if found.what == "head" else f"{word(found.corrupted_tokens[index])} (token {index})"
+        value, back = float(found.values[layer, index]), float(found.recovered[layer, index])
+        lead = f"  layer {layer:<3} {cut(place, 24)}{value:>10.4g}{back:>+8.2f}  "
+        bar = screen.bar(abs(back) / most, max(0, screen.width() - cell_len(lead)))
+        screen.show(Text(lead + bar, "red" if back < 0 else ""))
 
 
 def cache(found: CacheSteps) -> None:

@@ -32,28 +32,31 @@ def evaluate(
             "--window",
             value="N",
             panel=TEXT,
-            help="How many tokens the model looks at. [dim]\\[default: all it can][/]",
+            help="How many tokens the model sees at once. [dim]\\[default: its context][/]",
         ),
     ] = None,
     stride: Annotated[
         int | None,
         option(
-            "--stride", value="N", panel=TEXT, help="How far apart windows begin. [dim]\\[default: half a window][/]"
+            "--stride",
+            value="N",
+            panel=TEXT,
+            help="The distance between the starts of windows. [dim]\\[default: half a window][/]",
         ),
     ] = None,
     detokenizer: Annotated[
         str | None,
-        option("--detokenizer", value="NAME", panel=TEXT, help="wikitext or none. [dim]\\[default: as the data is][/]"),
+        option("--detokenizer", value="NAME", panel=TEXT, help="wikitext or none. [dim]\\[default: by data set][/]"),
     ] = None,
     beams: Annotated[
         int,
-        option(
-            "--beams", value="N", panel=RECORDS, help="Translations and summaries: search for the likeliest with N."
-        ),
+        option("--beams", value="N", panel=RECORDS, help="Translations and summaries: the number of beams."),
     ] = 4,
     column: Annotated[
         list[str] | None,
-        option("--column", value="FIELD=NAME", panel=RECORDS, help="Where a field is in the file. Repeatable."),
+        option(
+            "--column", value="FIELD=NAME", panel=RECORDS, help="Which column of the file a field is in. Repeatable."
+        ),
     ] = None,
     limit: Annotated[int | None, option("--limit", value="N", help="Only the first N records or documents.")] = None,
     model: options.Model = "builtin",
@@ -64,9 +67,9 @@ def evaluate(
 ) -> None:
     """Measure a model, and say how it was measured.
 
-    A language model by perplexity and bits per byte, or by how often it knows LAMBADA's last words.
+    A language model by perplexity and bits per byte, or by its accuracy on LAMBADA.
 
-    A translator by BLEU, a summarizer by ROUGE, a classifier by its right answers, on records as in its training.
+    A translator by BLEU, a summarizer by ROUGE, a classifier by its accuracy, on records like those it was trained on.
 
     Example: cutaway evaluate --on wikitext2 --model gpt2
 
@@ -78,9 +81,9 @@ def evaluate(
     folder = options.locate(model)
     task = load_task(folder)
     if task.outputs and dtype is not None:
-        raise CutawayError("A classifier is measured in float32: leave --dtype away.")
+        raise CutawayError("A classifier is measured in float32: leave out --dtype.")
     if task.outputs and tokenizer is not None:
-        raise CutawayError("A classifier is measured with its own tokenizer: leave --tokenizer away.")
+        raise CutawayError("A classifier is measured with its own tokenizer: leave out --tokenizer.")
     with screen.working("looking for the data"):
         from cutaway.evaluate import run
 

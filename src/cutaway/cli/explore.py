@@ -38,15 +38,15 @@ CLINGS = tuple(".,;:!?)]}'’”%…")
 
 
 def explore(
-    text: Annotated[str, options.argument(metavar="TEXT", help="The text to begin with.", show_default=False)] = "",
+    text: Annotated[str, options.argument(metavar="TEXT", help="The text to start with.", show_default=False)] = "",
     terminal: Annotated[
-        bool, options.option("--terminal", help="Explore in the terminal, not in the browser.")
+        bool, options.option("--terminal", help="Explore in the terminal instead of the browser.")
     ] = False,
     no_browser: Annotated[
-        bool, options.option("--no-browser", help="Only print the address, and open nothing.")
+        bool, options.option("--no-browser", help="Only print the address; do not open a browser.")
     ] = False,
     port: Annotated[
-        int, options.option("--port", value="N", help="Serve on this port. [dim]\\[default: any that is free][/]")
+        int, options.option("--port", value="N", help="Serve on this port. [dim]\\[default: any free port][/]")
     ] = 0,
     temperature: options.Temperature = None,
     top_k: options.TopK = None,
@@ -61,15 +61,15 @@ def explore(
 
     It runs on this machine only, needs no network, and ends with Ctrl-C.
 
-    With --terminal (or --json): a number picks, Enter takes the likeliest, words are added, and a colon begins a
-    command; :? lists them.
+    With --terminal (or --json): a number picks a token, Enter takes the most likely one, other text is
+    added, and a colon starts a command; :? lists them.
 
     Example: cutaway explore "Once upon a time"
     """
     begun = options.decode(*options.read_bytes(text, None))
     if not (terminal or as_json):
         if seed is not None:
-            raise CutawayError("The page throws dice of its own: --seed goes with --terminal.")
+            raise CutawayError("The page draws its own random numbers: --seed works only with --terminal.")
         in_browser(begun, model, port, not no_browser, device, dtype, tokenizer)
         return
     lm = options.load(model, device, dtype, tokenizer=tokenizer)
@@ -102,9 +102,9 @@ def in_browser(
         screen.show(f"The explorer is at {address}")
         if show and start.has_screen():
             start.open_browser(address)
-            screen.show("It opens in your browser; Ctrl-C ends it.", style="dim")
+            screen.show("It opens in your browser; press Ctrl-C to stop.", style="dim")
         elif show:
-            screen.show("There is no screen here to open a browser on: open that address yourself.", style="dim")
+            screen.show("No browser can be opened here: open this address yourself.", style="dim")
             screen.show("From another machine, through ssh:", style="dim")
             screen.show(f"  ssh -L {listener.getsockname()[1]}:127.0.0.1:{listener.getsockname()[1]} THIS_MACHINE")
 
@@ -208,13 +208,13 @@ class Explorer:
     def pick(self, number: int) -> None:
         found = self.candidates()
         if not 1 <= number <= len(found):
-            raise CutawayError(f"There is no number {number} in the list. To write it into the text: + {number}")
+            raise CutawayError(f"There is no number {number} in the list. To add it as text: + {number}")
         self.add([found[number - 1].id])
 
     def add(self, ids: list[int]) -> None:
         if len(self.now.ids) + len(ids) > self.context:
             raise CutawayError(
-                f"The text is full: this model looks at {self.context:,} tokens. Go back with :u, or begin with :new."
+                f"This model's context of {self.context:,} tokens is full. Go back with :u, or start over with :new."
             )
         if ids:
             self.become(ids=(*self.now.ids, *ids))
@@ -246,7 +246,9 @@ class Explorer:
             self.message = ALL_HELP
         else:
             near = nearest(name, [*COMMANDS, *COMMANDS.values()])
-            raise CutawayError(f"There is no command :{name}.{near} Commands are listed by :? - to write it: +:{name}")
+            raise CutawayError(
+                f"There is no command :{name}.{near} For a list of commands: :? To add it as text: +:{name}"
+            )
 
     def go_on(self, count: int) -> None:
         stream = self.lm.stream(
@@ -278,7 +280,7 @@ def not_below_zero(value: str) -> float:
     except ValueError:
         number = float("nan")
     if not 0 <= number < float("inf"):
-        raise CutawayError(f"The temperature must be 0 (always the likeliest) or above, like :t 0.7, not {value!r}.")
+        raise CutawayError(f"The temperature must be 0 (always the most likely) or above, like :t 0.7, not {value!r}.")
     return number
 
 
@@ -308,7 +310,7 @@ def draw(explorer: Explorer) -> None:
     if now.ids:
         screen.show(screen.chips(explorer.tokens, lines=max(3, screen.out.height - SHOWN - 9)))
     else:
-        screen.show("Type the beginning of a text, or choose one:", style="dim")
+        screen.show("Type the beginning of a text, or choose a first token:", style="dim")
     screen.show()
     rows = [screen.Row(screen.visible(one.token), one.probability) for one in found]
     others = explorer.among - len(found)

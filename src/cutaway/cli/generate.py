@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cutaway.generate import Result
     from cutaway.language_model import LanguageModel
 
-LENGTH, SEVERAL = "How much is written", "Several texts"
+LENGTH, SEVERAL = "Length", "Several texts"
 
 
 def generate(
@@ -25,45 +25,53 @@ def generate(
         bool, option("--batch", help="Each line of the file is a prompt; blank lines are skipped.")
     ] = False,
     interactive: Annotated[
-        bool, option("--interactive", "-i", help="Ask for a prompt, continue it, ask again; Ctrl-D leaves.")
+        bool, option("--interactive", "-i", help="Ask for a prompt, continue it, ask again; Ctrl-D exits.")
     ] = False,
     special: options.Special = False,
     temperature: options.Temperature = None,
     top_k: options.TopK = None,
     top_p: Annotated[
         float | None,
-        option("--top-p", value="P", panel=CHOOSING, help="Among the fewest that together have this probability."),
+        option("--top-p", value="P", panel=CHOOSING, help="From the smallest set that reaches this probability."),
     ] = None,
     min_p: Annotated[
         float | None,
-        option("--min-p", value="P", panel=CHOOSING, help="Among those at least P times as likely as the likeliest."),
+        option("--min-p", value="P", panel=CHOOSING, help="From tokens at least P times as likely as the top one."),
     ] = None,
     greedy: Annotated[
-        bool, option("--greedy", panel=CHOOSING, help="Always the likeliest: the same as --temperature 0.")
+        bool, option("--greedy", panel=CHOOSING, help="Always the most likely token: same as --temperature 0.")
     ] = False,
     repetition_penalty: Annotated[
         float | None,
         option(
-            "--repetition-penalty", value="N", panel=CHOOSING, help="Above 1: tokens of the text become less likely."
+            "--repetition-penalty",
+            value="N",
+            panel=CHOOSING,
+            help="Above 1: tokens already in the text become less likely.",
         ),
     ] = None,
     presence_penalty: Annotated[
         float,
-        option("--presence-penalty", value="N", panel=CHOOSING, help="Taken once from the score of a token written."),
+        option("--presence-penalty", value="N", panel=CHOOSING, help="Subtracted from a used token's logit once."),
     ] = 0.0,
     frequency_penalty: Annotated[
         float,
-        option("--frequency-penalty", value="N", panel=CHOOSING, help="Taken from the score each time it was written."),
+        option(
+            "--frequency-penalty",
+            value="N",
+            panel=CHOOSING,
+            help="Subtracted from a used token's logit per occurrence.",
+        ),
     ] = 0.0,
     logit_bias: Annotated[
         list[str] | None,
         option(
-            "--logit-bias", value="ID=N", panel=CHOOSING, help="Added to a token's score; -inf forbids it. Repeatable."
+            "--logit-bias", value="ID=N", panel=CHOOSING, help="Added to a token's logit; -inf forbids it. Repeatable."
         ),
     ] = None,
     seed: options.Seed = None,
     max_tokens: Annotated[
-        int | None, option("--max-tokens", "-n", value="N", panel=LENGTH, help="Stop after N.")
+        int | None, option("--max-tokens", "-n", value="N", panel=LENGTH, help="Stop after N tokens.")
     ] = None,
     stop: Annotated[
         list[str] | None, option("--stop", value="TEXT", panel=LENGTH, help="Stop before this text. Repeatable.")
@@ -74,18 +82,17 @@ def generate(
             "--overflow", value="RULE", panel=LENGTH, help="When the context is full: stop, or slide (drop the oldest)."
         ),
     ] = "stop",
-    samples: Annotated[int | None, option("--samples", value="N", panel=SEVERAL, help="Write N texts.")] = None,
+    samples: Annotated[int | None, option("--samples", value="N", panel=SEVERAL, help="Generate N texts.")] = None,
     beams: Annotated[
-        int | None, option("--beams", value="N", panel=SEVERAL, help="Search for the likeliest whole text, keeping N.")
+        int | None,
+        option("--beams", value="N", panel=SEVERAL, help="Beam search for the most likely text with N beams."),
     ] = None,
     best: Annotated[
-        int | None, option("--best", value="N", panel=SEVERAL, help="Show the N best that the beams found.")
+        int | None, option("--best", value="N", panel=SEVERAL, help="Show the N best texts of the beam search.")
     ] = None,
     length_penalty: Annotated[
         float,
-        option(
-            "--length-penalty", value="N", panel=SEVERAL, help="Beams: higher favours longer texts, lower shorter ones."
-        ),
+        option("--length-penalty", value="N", panel=SEVERAL, help="With beams: higher favours longer texts."),
     ] = 1.0,
     model: options.Model = "builtin",
     tokenizer: options.TokenizerName = None,
@@ -95,9 +102,9 @@ def generate(
     weights: options.Weights = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Continue a prompt, or write from nothing.
+    """Continue a prompt, or start from scratch.
 
-    The prompt is the argument, a file, or standard input when it is piped; without one, a text begins from nothing.
+    The prompt is the argument, a file, or standard input when it is piped; without one, the text starts from scratch.
 
     Example: cutaway generate "Once upon a time" --max-tokens 60 --temperature 0.8
     """
@@ -118,7 +125,7 @@ def generate(
     if interactive and (batch or file or prompt is not None):
         raise CutawayError("--interactive asks for its prompts: give it none, and no --file or --batch.")
     if batch and prompt is not None:
-        raise CutawayError("--batch reads prompts from --file or standard input: leave the prompt away.")
+        raise CutawayError("--batch reads prompts from --file or standard input: leave out the prompt.")
     prompts = [] if interactive else read_prompts(prompt, file, batch)
     writer = Writer(options.load(model, device, dtype, engine, weights, tokenizer), settings, special, as_json)
     if interactive:

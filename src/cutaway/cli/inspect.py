@@ -27,31 +27,35 @@ Layers = Annotated[list[int] | None, option("--layer", "-l", value="N", help="On
 Head = Annotated[int, option("--head", value="N", help="Which head, from 0.")]
 Position = Annotated[int, option("--position", "-p", value="N", help="Which token, from 0; -1 is the last.")]
 At = Annotated[int | None, option("--position", "-p", value="N", help="Only this token, from 0; -1 is the last.")]
-Chosen = Annotated[str | None, option("--token", value="TOKEN", help="The next token asked about, as text or id:N.")]
-Seed = Annotated[int, option("--seed", "-s", value="N", help="The same seed, the same answer.")]
-MaxTokens = Annotated[int, option("--max-tokens", "-n", value="N", help="How many tokens to write.")]
-Html = Annotated[Path | None, option("--html", value="FILE", help="Write one file that opens anywhere, offline.")]
-Against = Annotated[str | None, option("--against", value="TOKEN", help="Explain the lead over this token.")]
-Count5 = Annotated[int, option("-k", "--count", value="N", help="How many predictions of each layer.")]
-Watch = Annotated[list[str] | None, option("--watch", value="TOKEN", help="Follow this token, too; repeatable.")]
-Continuation = Annotated[str, option("--continuation", "-c", value="TEXT", help="Explain each token of this.")]
-Write = Annotated[int, option("--write", "-w", value="N", help="Let the model write N tokens; explain each.")]
+Chosen = Annotated[str | None, option("--token", value="TOKEN", help="The next token to explain, as text or id:N.")]
+Seed = Annotated[int, option("--seed", "-s", value="N", help="The same seed gives the same result.")]
+MaxTokens = Annotated[int, option("--max-tokens", "-n", value="N", help="How many tokens to generate.")]
+Html = Annotated[Path | None, option("--html", value="FILE", help="Write a self-contained HTML page.")]
+Against = Annotated[
+    str | None, option("--against", value="TOKEN", help="Explain the difference to this token's logit.")
+]
+Count5 = Annotated[int, option("-k", "--count", value="N", help="How many predictions to show for each layer.")]
+Watch = Annotated[
+    list[str] | None, option("--watch", value="TOKEN", help="Also show the rank of this token; repeatable.")
+]
+Continuation = Annotated[str, option("--continuation", "-c", value="TEXT", help="Explain each token of this text.")]
+Write = Annotated[int, option("--write", "-w", value="N", help="Generate N tokens and explain each.")]
 Method = Annotated[str, option("--method", value="METHOD", help="gradient (x input), or integrated (gradients).")]
-Points = Annotated[int, option("--steps", value="N", help="Integrated: at how many points.")]
-Top = Annotated[int, option("--count", "-k", value="N", help="How many neurons.")]
-Count8 = Annotated[int, option("--count", "-k", value="N", help="How many of them.")]
+Points = Annotated[int, option("--steps", value="N", help="Integrated gradients: the number of points.")]
+Top = Annotated[int, option("--count", "-k", value="N", help="How many neurons to show.")]
+Count8 = Annotated[int, option("--count", "-k", value="N", help="How many to find.")]
 AblateHeads = Annotated[list[str] | None, option("--ablate-head", value="L.H", help="Layer.head; repeatable.")]
 AblateNeurons = Annotated[list[str] | None, option("--ablate-neuron", value="L.N", help="Layer.neuron; repeatable.")]
 SteerAt = Annotated[int | None, option("--steer", value="LAYER", help="Add a direction after this layer.")]
 PushAt = Annotated[int | None, option("--push", value="LAYER", help="Push towards one token after this layer.")]
-Toward = Annotated[str, option("--toward", value="TEXT", help="Push: the token. Steer: what this text makes there ...")]
-Away = Annotated[str, option("--away", value="TEXT", help="... from what this one makes.")]
-Strength = Annotated[float, option("--strength", value="N", help="Steer, push: how many times the direction is added.")]
-PatchName = Annotated[str | None, option("--patch", value="NAME", help="Put in this value of another text.")]
+Toward = Annotated[str, option("--toward", value="TEXT", help="Push: the token. Steer: the text to steer towards.")]
+Away = Annotated[str, option("--away", value="TEXT", help="Steer: the text to steer away from.")]
+Strength = Annotated[float, option("--strength", value="N", help="Steer, push: the factor for the added direction.")]
+PatchName = Annotated[str | None, option("--patch", value="NAME", help="Replace this value by that of another text.")]
 Source = Annotated[str, option("--from", value="TEXT", help="Patch: the other text.")]
-SourcePosition = Annotated[int | None, option("--from-position", value="N", help="Patch: the other text's token.")]
-Where = Annotated[int | None, option("--at", value="N", help="Change it at this token only.")]
-Beams = Annotated[int, option("--beams", "-b", value="N", help="How many texts to keep.")]
+SourcePosition = Annotated[int | None, option("--from-position", value="N", help="Patch: the token in the other text.")]
+Where = Annotated[int | None, option("--at", value="N", help="Apply changes at this token only.")]
+Beams = Annotated[int, option("--beams", "-b", value="N", help="The number of beams.")]
 Penalty = Annotated[float, option("--length-penalty", value="N", help="Higher favours longer texts.")]
 
 POSITIONS = 64
@@ -109,7 +113,7 @@ def view(function: Callable[..., None]) -> Callable[..., None]:
     ) -> Asked:
         given = options.read_text(text, file)
         if not given:
-            raise CutawayError(f'There is no text to look into. Example: cutaway inspect {function.__name__} "A robot"')
+            raise CutawayError(f'There is no text to inspect. Example: cutaway inspect {function.__name__} "A robot"')
         if html is not None and html.is_dir():
             raise CutawayError(f"{html} is a folder: --html takes the name of a file to write.")
         lm = options.load(model, device, dtype, tokenizer=tokenizer)
@@ -132,7 +136,7 @@ def view(function: Callable[..., None]) -> Callable[..., None]:
 
 @view
 def attention(asked: Asked, layer: Layer = 0, head: Head = 0, position: At = None) -> None:
-    """What one head looks at: scores, mask, weights, output.
+    """What one head attends to: scores, mask, weights, output.
 
     Example: cutaway inspect attention "A robot must obey" --layer 2 --head 1
     """
@@ -147,7 +151,7 @@ def attention(asked: Asked, layer: Layer = 0, head: Head = 0, position: At = Non
 
 @view
 def heads(asked: Asked, layer: Layers = None) -> None:
-    """All heads at a glance: how spread, how far back, previous token, induction.
+    """All heads at a glance: entropy, distance, previous token, induction.
 
     Example: cutaway inspect heads "one two three one two three"
     """
@@ -159,8 +163,8 @@ def heads(asked: Asked, layer: Layers = None) -> None:
 
 
 def roles(
-    tokens: Annotated[int, option("--tokens", value="N", help="How many random tokens, each said twice.")] = 32,
-    texts: Annotated[int, option("--texts", value="N", help="How many such texts.")] = 8,
+    tokens: Annotated[int, option("--tokens", value="N", help="How many random tokens, each repeated once.")] = 32,
+    texts: Annotated[int, option("--texts", value="N", help="How many such sequences.")] = 8,
     seed: Seed = 0,
     model: options.Model = "builtin",
     device: options.Device = None,
@@ -182,7 +186,7 @@ def roles(
 
 @view
 def path(asked: Asked, position: Position = -1, token: Chosen = None, against: Against = None) -> None:
-    """A token's way up the stack, and what each head and MLP adds to a next token's logit.
+    """A token's path through the layers, and what each head and MLP adds to a next token's logit.
 
     Example: cutaway inspect path "Once upon a" --token " time"
     """
@@ -198,7 +202,7 @@ def path(asked: Asked, position: Position = -1, token: Chosen = None, against: A
 
 @view
 def lens(asked: Asked, position: At = None, k: Count5 = 5, token: Chosen = None, watch: Watch = None) -> None:
-    """What each layer already knew: ranks and predictions as if the stack ended there.
+    """The logit lens: ranks and predictions after each layer, as if it were the last.
 
     Example: cutaway inspect lens "Once upon a" --watch " time" --watch " little"
     """
@@ -215,7 +219,7 @@ def lens(asked: Asked, position: At = None, k: Count5 = 5, token: Chosen = None,
 def saliency(
     asked: Asked, continuation: Continuation = "", write: Write = 0, method: Method = "gradient", steps: Points = 16
 ) -> None:
-    """Which tokens caused the next one, or each token of a continuation.
+    """Which tokens led to the next one, or to each token of a continuation.
 
     Example: cutaway inspect saliency "Once upon a time, there was a" --write 5
     """
@@ -223,7 +227,7 @@ def saliency(
     from cutaway.inspect.saliency import saliency as look
 
     if continuation and write:
-        raise CutawayError("Give a continuation, or let the model write one: not both.")
+        raise CutawayError("Give a continuation, or let the model generate one: not both.")
     run = written(asked.lm, asked.ids, write) if write else asked.run(continuation)
     found = look(run, None, method, steps)
     asked.answer("saliency", run, found.to_dict(), lambda: drawings.saliency(run, found))
@@ -231,7 +235,7 @@ def saliency(
 
 @view
 def neurons(asked: Asked, layer: Layers = None, position: At = None, top: Top = 10) -> None:
-    """The strongest neurons: which tokens excite them, which next tokens they speak for.
+    """The strongest neurons: which tokens activate them, which next tokens they promote.
 
     Example: cutaway inspect neurons "The cat sat on the" --layer 3
     """
@@ -244,7 +248,7 @@ def neurons(asked: Asked, layer: Layers = None, position: At = None, top: Top = 
 
 @view
 def groups(asked: Asked, count: Count8 = 8, layer: Layers = None, seed: Seed = 0) -> None:
-    """Neurons that do alike on this text (k-means).
+    """Neurons that behave alike on this text (k-means).
 
     Example: cutaway inspect groups "The cat sat on the mat." --count 5
     """
@@ -257,7 +261,7 @@ def groups(asked: Asked, count: Count8 = 8, layer: Layers = None, seed: Seed = 0
 
 @view
 def factors(asked: Asked, count: Count8 = 6, layer: Layers = None, seed: Seed = 0) -> None:
-    """What fires together: activations as 2 to 20 non-negative factors.
+    """What activates together: activations as 2 to 20 non-negative factors (NMF).
 
     Example: cutaway inspect factors "The cat sat on the mat. The dog ran." --count 4
     """
@@ -284,7 +288,7 @@ def change(
     at: Where = None,
     position: Position = -1,
 ) -> None:
-    """Take a head or neuron out, steer, push towards a token, or patch from another text: before and after.
+    """Ablate a head or neuron, steer, push towards a token, or patch from another text: before and after.
 
     Example: cutaway inspect change "Once upon a" --ablate-head 2.1 --ablate-head 2.3
 
@@ -311,15 +315,48 @@ def change(
             raise CutawayError("--patch needs another text to take the value from. Add --from TEXT.")
         changes.append(changing.Patch(patch, source, at, source_position))
     if not changes:
-        raise CutawayError("Nothing is to be changed. Add --ablate-head, --ablate-neuron, --steer, --push or --patch.")
+        raise CutawayError(
+            "There is no change to make. Add --ablate-head, --ablate-neuron, --steer, --push or --patch."
+        )
     before, after = asked.run(), asked.run(changes=tuple(changes))
     found = changing.changed(before, after, position)
     asked.answer("change", after, found.to_dict(), lambda: drawings.change(after, found))
 
 
+def sweep(
+    clean: Annotated[str, options.argument(metavar="CLEAN", help="The text with the answer.")],
+    corrupted: Annotated[str, options.argument(metavar="CORRUPTED", help="As many tokens, with another answer.")],
+    token: Annotated[str, option("--for", value="TOKEN", help="The answer to the clean text, as text or id:N.")],
+    against: Annotated[str | None, option("--against", value="TOKEN", help="Measure the lead over this token.")] = None,
+    what: Annotated[str, option("--what", value="WHAT", help="residual, attention, mlp or head.")] = "residual",
+    position: Position = -1,
+    special: options.Special = False,
+    model: options.Model = "builtin",
+    tokenizer: options.TokenizerName = None,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    html: Html = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Patch one piece of the clean text's run after another into the corrupted one's: where the answer lies.
+
+    Example: cutaway inspect sweep "She had a ball. She saw the" "She had a hat. She saw the" --for " ball"
+    """
+    from cutaway.cli import progress
+    from cutaway.inspect.metric import LogitDifference, Probability
+
+    lm = options.load(model, device, dtype, tokenizer=tokenizer)
+    first, second = (lm.tokenizer.encode(text, special=special) for text in (clean, corrupted))
+    metric = LogitDifference(token, against, position=position) if against else Probability(token, position=position)
+    with progress.counted(f"patching {what}") as report:
+        found = lm.sweep(first, second, what, metric=metric, progress=report)
+    data = {"model": lm.name, **found.to_dict()}
+    Asked(lm, [], as_json, html).answer("sweep", None, data, lambda: drawings.sweep(found))
+
+
 @view
 def cache(asked: Asked, max_tokens: MaxTokens = 10) -> None:
-    """What each step of writing computes, what it finds in the cache, and what it would cost without.
+    """What each generation step computes, what it reuses from the cache, and the cost without it.
 
     Example: cutaway inspect cache "Once upon a time" --max-tokens 8
     """
@@ -343,12 +380,12 @@ def beams(asked: Asked, beams: Beams = 3, max_tokens: MaxTokens = 6, length_pena
 
 def parameters(
     name: Annotated[str, options.argument(metavar="NAME", help="A matrix, as `cutaway parameters` lists them.")],
-    size: Annotated[int, option("--size", value="N", help="At most N cells each way.")] = 64,
+    size: Annotated[int, option("--size", value="N", help="At most N x N cells.")] = 64,
     model: options.Model = "builtin",
     html: Html = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """A matrix of weights as a heat picture.
+    """A weight matrix as a heat map.
 
     Example: cutaway inspect parameters blocks.0.mlp.widen.weight
     """
@@ -389,5 +426,6 @@ def write(path: Path, text: str) -> None:
 
 
 VIEWS = (
-    attention, heads, roles, path, lens, saliency, neurons, groups, factors, change, cache, beams, parameters,
+    attention, heads, roles, path, lens, saliency, neurons, groups, factors, change, sweep, cache, beams,
+    parameters,
 )  # fmt: skip

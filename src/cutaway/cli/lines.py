@@ -17,20 +17,25 @@ if TYPE_CHECKING:
     from cutaway.tasks import Task
     from cutaway.tasks.answer import Answer
 
-WRITING = "How the answer is written"
+WRITING = "How the answer is generated"
 TOGETHER = 32
 
-File = Annotated[Path | None, option("--file", "-f", value="FILE", help="Read the texts from this file, one a line.")]
+File = Annotated[Path | None, option("--file", "-f", value="FILE", help="Read the texts from this file, one per line.")]
 Beams = Annotated[
     int,
-    option("--beams", value="N", panel=WRITING, help="Search for the likeliest answer, keeping N; 1 is the fastest."),
+    option(
+        "--beams",
+        value="N",
+        panel=WRITING,
+        help="Beam search for the most likely answer with N beams; 1 is the fastest.",
+    ),
 ]
 MaxTokens = Annotated[
-    int | None, option("--max-tokens", "-n", value="N", panel=WRITING, help="Stop an answer after N tokens.")
+    int | None, option("--max-tokens", "-n", value="N", panel=WRITING, help="Stop each answer after N tokens.")
 ]
 LengthPenalty = Annotated[
     float,
-    option("--length-penalty", value="N", panel=WRITING, help="Beams: higher favours longer answers, lower shorter."),
+    option("--length-penalty", value="N", panel=WRITING, help="With beams: higher favours longer answers."),
 ]
 
 
@@ -71,7 +76,7 @@ def shipped(model: str, verb: str) -> str:
 def untrained(model: str, task: Task, wanted: str, data: str) -> CutawayError:
     """What to say of a model that was trained for another task, and how to get one for the wanted."""
     return CutawayError(
-        f"{model} was trained for {task.name}, not for {wanted}. Leave out --model for the one that ships, or train "
+        f"{model} was trained for {task.name}, not for {wanted}. Leave out --model to use the model included, or train "
         f"your own: cutaway train {data} --task {wanted} -o my-model. Then add --model my-model."
     )
 

@@ -56,10 +56,10 @@ TokenizerName = Annotated[
     option(
         "--tokenizer",
         value="NAME",
-        help="gpt2, or a folder: instead of the model's own. [dim]\\[default: the one beside the model][/]",
+        help="gpt2, or a folder, instead of the model's own. [dim]\\[default: the one in the model's folder][/]",
     ),
 ]
-AsJson = Annotated[bool, option("--json", help="Print JSON and nothing else.")]
+AsJson = Annotated[bool, option("--json", help="Print only JSON.")]
 Device = Annotated[
     str | None, option("--device", value="DEVICE", help="cpu, cuda or mps. [dim]\\[default: the fastest][/]")
 ]
@@ -67,7 +67,7 @@ Dtype = Annotated[
     str | None, option("--dtype", value="TYPE", help="float32, bfloat16 or float16. [dim]\\[default: float32][/]")
 ]
 Engine = Annotated[
-    str, option("--engine", value="ENGINE", help="What writes: torch, native, or auto: native on a processor.")
+    str, option("--engine", value="ENGINE", help="Generate with torch, native, or auto (native on the CPU).")
 ]
 Weights = Annotated[
     str | None,
@@ -89,7 +89,7 @@ TopK = Annotated[
         help="Among the N likeliest; 0: among all. [dim]\\[default: what the model recommends, or 40][/]",
     ),
 ]  # fmt: skip
-Seed = Annotated[int | None, option("--seed", "-s", value="N", panel=CHOOSING, help="The same seed, the same choices.")]
+Seed = Annotated[int | None, option("--seed", "-s", value="N", panel=CHOOSING, help="Same seed, same result.")]
 
 
 def said(
@@ -180,6 +180,6 @@ def decode(data: bytes, source: str) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise CutawayError(
-            f"{source} is not UTF-8: byte {data[error.start]:#04x} at position {error.start:,} begins no character. "
+            f"{source} is not UTF-8: byte {data[error.start]:#04x} at position {error.start:,} starts no character. "
             "Save it as UTF-8, or look at it with `cutaway tokens`, which reads any bytes."
         ) from None

@@ -17,7 +17,7 @@ NAME, SHAPE, COUNT = 38, 14, 16
 def parameters(model: options.Model = "builtin", as_json: options.AsJson = False) -> None:
     """Count the weights of a model, matrix by matrix.
 
-    gpt2, gpt2-medium, gpt2-large and gpt2-xl are counted from their shapes: nothing is fetched.
+    gpt2, gpt2-medium, gpt2-large and gpt2-xl are counted from their shapes: nothing is downloaded.
 
     Example: cutaway parameters --model gpt2-xl
     """

@@ -19,7 +19,7 @@ def predict(
     text: Annotated[str | None, options.argument(metavar="TEXT", help="The text so far.")] = None,
     k: Annotated[int, options.option("-k", "--count", value="N", help="How many to show.")] = 10,
     score: Annotated[
-        bool, options.option("--score", help="Show how likely each token of the text itself was, too.")
+        bool, options.option("--score", help="Also show the probability of each token of the text itself.")
     ] = False,
     file: options.File = None,
     special: options.Special = False,
@@ -29,9 +29,9 @@ def predict(
     dtype: options.Dtype = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show the likeliest next tokens.
+    """Show the most likely next tokens.
 
-    The text is the argument, a file, or standard input when it is piped. An empty text is the beginning of one.
+    The text is the argument, a file, or standard input when it is piped. With an empty text, they are first tokens.
 
     Example: cutaway predict "A robot must obey the orders given it"
     """
@@ -70,7 +70,7 @@ def show_score(lm: LanguageModel, found: Score) -> None:
     """A line for each token of the text: how likely it was, its place in the list, and what was likelier."""
     labels = [screen.visible(lm.tokenizer.token_bytes(token.id)) for token in found.tokens]
     widest = min(max(cell_len(label) for label in labels), 24)
-    screen.show(f"{'token':<{widest}}  probability    rank  likeliest", style="dim")
+    screen.show(f"{'token':<{widest}}  probability    rank  most likely", style="dim")
     for token, label in zip(found.tokens, labels, strict=True):
         others = "  ".join(screen.visible(lm.tokenizer.token_bytes(one.id)) for one in token.alternatives)
         share = screen.percent(math.exp(token.logprob))

@@ -1,4 +1,4 @@
-"""Progress bars on standard error: of files that arrive, and of one that is written. Silent where nobody watches."""
+"""Progress bars on standard error: of files that arrive or are written, of work that is counted; silent unwatched."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from rich.progress import (
     BarColumn,
     DownloadColumn,
+    MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     TaskID,
     TextColumn,
     TimeRemainingColumn,
@@ -39,12 +41,19 @@ def one(label: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: report(label, done, total)
 
 
-def _bars() -> Progress:
+@contextmanager
+def counted(label: str) -> Iterator[Callable[[int, int], None]]:
+    """One bar of things that are counted; call what this gives with (done, in all)."""
+    with _bars(MofNCompleteColumn()) as bars:
+        task = bars.add_task(label)
+        yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+def _bars(*counting: ProgressColumn) -> Progress:
     return Progress(
         TextColumn("{task.description}", style="dim", markup=False),
         BarColumn(bar_width=None, complete_style="green", finished_style="green", pulse_style="green"),
-        DownloadColumn(),
-        TransferSpeedColumn(),
+        *(counting or (DownloadColumn(), TransferSpeedColumn())),
         TimeRemainingColumn(compact=True),
         console=screen.err,
         transient=True,

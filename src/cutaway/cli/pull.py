@@ -17,9 +17,9 @@ def pull(
     listing: Annotated[bool, option("--list", "-l", help="Show the models on this machine.")] = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Fetch a model from the hub, or list those that are here.
+    """Download a model from the hub, or list those on this machine.
 
-    The hub is Hugging Face's. Every file is checked, and a pull that was interrupted goes on where it stopped.
+    The hub is Hugging Face's. Every file is checked, and an interrupted pull continues where it stopped.
 
     gpt2, gpt2-medium, gpt2-large and gpt2-xl are pinned to one revision each.
 
@@ -31,7 +31,9 @@ def pull(
         show_local(as_json)
         return
     if name is None:
-        raise CutawayError("Which model? For example: cutaway pull gpt2. To see what is here: cutaway pull --list")
+        raise CutawayError(
+            "Which model? For example: cutaway pull gpt2. To list the models on this machine: cutaway pull --list"
+        )
     from cutaway.checkpoint import hub
     from cutaway.cli import progress
 
@@ -57,7 +59,7 @@ def show_local(as_json: bool) -> None:
         )
         return
     if not models:
-        screen.show("No models from the hub on this machine. Fetch one: cutaway pull gpt2", style="dim")
+        screen.show("No models from the hub on this machine. Download one: cutaway pull gpt2", style="dim")
         return
     widest = max(len(model.name) for model in models)
     for model in models:

@@ -15,28 +15,28 @@ from cutaway.errors import CutawayError
 if TYPE_CHECKING:
     from cutaway.tokenizer import Tokenizer
 
-LEARNING = "Learn a vocabulary of your own"
+LEARNING = "Train a vocabulary of your own"
 
 
 def tokens(
-    text: Annotated[str | None, options.argument(metavar="TEXT", help="The text to cut.")] = None,
+    text: Annotated[str | None, options.argument(metavar="TEXT", help="The text to tokenize.")] = None,
     file: options.File = None,
     special: options.Special = False,
     train: Annotated[
         list[Path] | None,
-        option("--train", value="FILE", panel=LEARNING, help="Learn from this file, .gz, .xz, .bz2 too. Repeatable."),
+        option("--train", value="FILE", panel=LEARNING, help="Train on this file (also .gz, .xz, .bz2). Repeatable."),
     ] = None,
-    size: Annotated[int, option("--size", value="N", panel=LEARNING, help="How many tokens it may have.")] = 4_096,
+    size: Annotated[int, option("--size", value="N", panel=LEARNING, help="The maximum number of tokens.")] = 4_096,
     output: Annotated[
-        Path | None, option("--output", "-o", value="FOLDER", panel=LEARNING, help="Where it is written.")
+        Path | None, option("--output", "-o", value="FOLDER", panel=LEARNING, help="The folder to write.")
     ] = None,
     model: options.Model = "builtin",
     tokenizer: options.TokenizerName = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show how a text is cut into tokens, or learn a vocabulary.
+    """Show how a text is split into tokens, or train a vocabulary.
 
-    The text is the argument, a file, or standard input when it is piped; any bytes will do, UTF-8 or not.
+    The text is the argument, a file, or standard input when it is piped; any bytes are accepted, UTF-8 or not.
 
     Example: cutaway tokens "A robot must obey"
 
@@ -44,7 +44,7 @@ def tokens(
     """
     if train or output:
         if text is not None or file is not None:
-            raise CutawayError("A vocabulary is learned from --train FILE: leave the text away.")
+            raise CutawayError("A vocabulary is trained on --train FILE: leave out the text.")
         learn(train or [], size, output, as_json)
         return
     data, _ = options.read_bytes(text, file)
@@ -86,9 +86,9 @@ def learn(files: list[Path], size: int, output: Path | None, as_json: bool) -> N
     from cutaway.tokenizer import Tokenizer
 
     if not files or output is None:
-        raise CutawayError("To learn a vocabulary, give both --train FILE and --output FOLDER.")
+        raise CutawayError("To train a vocabulary, give both --train FILE and --output FOLDER.")
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise CutawayError(f"{output} is already there. Choose another place.")
+        raise CutawayError(f"{output} already exists. Choose another name.")
     with progress.one(", ".join(path.name for path in files)) as report:
         tokenizer = Tokenizer.train_files(files, size, progress=report)
     tokenizer.save(output)

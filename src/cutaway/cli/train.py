@@ -14,16 +14,16 @@ from cutaway.errors import CutawayError
 if TYPE_CHECKING:
     from cutaway.train.recipe import Recipe
 
-MODEL, LEARNING = "What learns (left out: chosen to fit)", "How it learns (left out: chosen to fit)"
+MODEL, LEARNING = "Model (default: chosen to fit)", "Training (default: chosen to fit)"
 
 
 def train(
-    output: Annotated[Path, option("--output", "-o", value="FOLDER", help="Where the model is written.")],
+    output: Annotated[Path, option("--output", "-o", value="FOLDER", help="The folder for the model.")],
     data: Annotated[
         list[Path] | None,
         argument(
             metavar="DATA",
-            help="Files and folders of .txt, .jsonl, .tsv, .csv or .parquet, packed or not; or a recipe.",
+            help="Files and folders of .txt, .jsonl, .tsv, .csv or .parquet, compressed or not; or a recipe.",
         ),
     ] = None,
     task: Annotated[
@@ -35,54 +35,54 @@ def train(
             "[dim]\\[default: language, or that of --from][/]",
         ),
     ] = None,
-    resume: Annotated[bool, option("--resume", help="Go on where a training in the folder was left.")] = False,
+    resume: Annotated[bool, option("--resume", help="Resume the training in the folder.")] = False,
     from_: Annotated[
-        str | None, option("--from", value="MODEL", panel=MODEL, help="Go on from this model instead of a new one.")
+        str | None, option("--from", value="MODEL", panel=MODEL, help="Start from this model instead of a new one.")
     ] = None,
-    layers: Annotated[int | None, option("--layers", value="N", panel=MODEL, help="How many blocks it has.")] = None,
+    layers: Annotated[int | None, option("--layers", value="N", panel=MODEL, help="The number of blocks.")] = None,
     width: Annotated[int | None, option("--width", value="N", panel=MODEL, help="The length of its vectors.")] = None,
     heads: Annotated[
-        int | None, option("--heads", value="N", panel=MODEL, help="How many attention heads in a block.")
+        int | None, option("--heads", value="N", panel=MODEL, help="The number of attention heads in a block.")
     ] = None,
     context: Annotated[
-        int | None, option("--context", value="N", panel=MODEL, help="The longest text it can look at, in tokens.")
+        int | None, option("--context", value="N", panel=MODEL, help="The longest text it can process, in tokens.")
     ] = None,
     vocabulary: Annotated[
-        int | None, option("--vocabulary", value="N", panel=MODEL, help="How many tokens it learns to cut text into.")
+        int | None, option("--vocabulary", value="N", panel=MODEL, help="The size of its vocabulary, in tokens.")
     ] = None,
     time: Annotated[
         str | None,
-        option("--time", value="TIME", panel=LEARNING, help="How long all of it takes at most: 90s, 30m, 1h30m."),
+        option("--time", value="TIME", panel=LEARNING, help="How long the whole run may take: 90s, 30m, 1h30m."),
     ] = None,
     steps: Annotated[
         int | None,
-        option("--steps", value="N", panel=LEARNING, help="How often the weights are changed; with --resume, in all."),
+        option("--steps", value="N", panel=LEARNING, help="The number of steps; with --resume, in total."),
     ] = None,
     batch: Annotated[
-        int | None, option("--batch", value="N", panel=LEARNING, help="How many rows of text or records a step has.")
+        int | None, option("--batch", value="N", panel=LEARNING, help="The batch size: rows of text, or records.")
     ] = None,
     learning_rate: Annotated[
-        float | None, option("--learning-rate", value="N", panel=LEARNING, help="The highest learning rate.")
+        float | None, option("--learning-rate", value="N", panel=LEARNING, help="The peak learning rate.")
     ] = None,
     patience: Annotated[
         int | None,
-        option("--patience", value="N", panel=LEARNING, help="Stop when N measurements in a row were no better."),
+        option("--patience", value="N", panel=LEARNING, help="Stop after N evaluations in a row without improvement."),
     ] = None,
     checkpoint_every: Annotated[
-        int | None, option("--checkpoint-every", value="N", panel=LEARNING, help="Save every N steps.")
+        int | None, option("--checkpoint-every", value="N", panel=LEARNING, help="Save a checkpoint every N steps.")
     ] = None,
     seed: Annotated[
-        int | None, option("--seed", "-s", value="N", panel=LEARNING, help="The same seed, the same model.")
+        int | None, option("--seed", "-s", value="N", panel=LEARNING, help="The same seed gives the same model.")
     ] = None,
     settings: Annotated[
         list[str] | None,
-        option("--set", value="KEY=VALUE", help="Anything else in a recipe, like train.schedule=linear. Repeatable."),
+        option("--set", value="KEY=VALUE", help="Any other key of a recipe, like train.schedule=linear. Repeatable."),
     ] = None,
-    as_json: Annotated[bool, option("--json", help="Print what happens as JSON, one object a line.")] = False,
+    as_json: Annotated[bool, option("--json", help="Print events as JSON, one object per line.")] = False,
 ) -> int:
     """Train a model of your own.
 
-    What is left out is chosen to fit the data and the time, and told. Ctrl-C saves and leaves.
+    Settings left out are chosen to fit the data and the time, and printed. Ctrl-C saves and exits.
 
     Example: cutaway train my.txt -o my-model --time 30m
 
@@ -143,5 +143,5 @@ def read_recipe(data: list[Path], said: dict[str, dict[str, Any]], changes: list
     if resume and not recipe.said:
         return None
     if not recipe.data.paths and not resume:
-        raise CutawayError("There is nothing to learn from: name files, folders or a recipe; or --resume a training.")
+        raise CutawayError("There is no training data: name files, folders or a recipe; or --resume a training.")
     return recipe

@@ -119,7 +119,7 @@ class Screen:
             )
         screen.aside(result(report))
         beside = ("metrics.jsonl", "samples.jsonl", "loss.svg", "recipe.toml", "report.json", "adapter")
-        screen.aside(f"Beside the model: {', '.join(name for name in beside if (report.folder / name).exists())}")
+        screen.aside(f"Also in the folder: {', '.join(name for name in beside if (report.folder / name).exists())}")
         begin = f" {shlex.quote(self.prompt)}" if self.prompt else ""
         model = shlex.quote(str(report.folder))
         screen.aside(f"Try it: cutaway {VERBS.get(self.task, 'classify')} --model {model}{begin}")
@@ -137,12 +137,12 @@ def plan(event: Prepared) -> Iterator[str]:
         chosen = ", ".join(f"{choice.key} = {number(choice.value)}" for choice in group)
         yield f"Chosen: {chosen} ({why})"
     processes = "" if event.processes == 1 else f", {event.processes} processes"
-    where = f"Goes on after step {event.step:,}" if event.step else "Begins"
+    where = f"Resumes after step {event.step:,}" if event.step else "Starts"
     how = event.recipe.train
     long = f"for {how.time}, or {how.steps:,} steps" if how.time else f"{how.steps:,} steps"
     yield f"{where}: {long} on {event.device}{processes}"
     if how.time:
-        yield "How far it comes in this time depends on the machine; with --steps alone, nothing does."
+        yield "How many steps fit into this time depends on the machine; with --steps alone, nothing depends on it."
 
 
 def number(value: object) -> str:
@@ -196,7 +196,7 @@ def duration(seconds: float) -> str:
 
 
 def go_on(output: Path) -> str:
-    return f"Go on with: cutaway train --resume -o {shlex.quote(str(output))}"
+    return f"Resume with: cutaway train --resume -o {shlex.quote(str(output))}"
 
 
 def interrupted(output: Path) -> str:
@@ -205,5 +205,5 @@ def interrupted(output: Path) -> str:
 
     last = state.latest(output / "training")
     if last is None:
-        return "Interrupted before the first checkpoint. Begin again with the same command."
+        return "Interrupted before the first checkpoint. Start again with the same command."
     return f"Interrupted. The checkpoint of step {state.read(last).step:,} is there. {go_on(output)}"

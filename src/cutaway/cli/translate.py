@@ -25,7 +25,7 @@ def translate(
 ) -> None:
     """Translate a text, or many, line by line.
 
-    The translator that ships knows short, everyday sentences: English becomes French, and French becomes English.
+    The translator included knows short, everyday sentences: English becomes French, and French becomes English.
 
     The text is the argument; a file or a pipe has one on each line, and each line is answered by one.
 
@@ -42,7 +42,7 @@ def translate(
     if not isinstance(task, Translation):
         raise lines.untrained(model, task, "translation", "pairs.tsv")
     if back and model == "translator":
-        raise CutawayError("The translator that ships sees for itself which language it is given: leave out --back.")
+        raise CutawayError("The translator included recognizes the language by itself: leave out --back.")
     task = task.turned() if back else task
     texts = lines.read(text, file, beams)
     lm = options.load(model, device, dtype)

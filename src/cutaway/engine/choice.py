@@ -27,14 +27,14 @@ def choose(engine: str, weights: str | None, device: str, float32: bool, size: i
     if engine == "torch":
         if weights not in (None, "float32"):
             raise CutawayError(
-                f"Weights held as {weights} need the native engine. For torch, choose a number type (dtype) instead."
+                f"Weights stored as {weights} need the native engine. For torch, choose a data type (dtype) instead."
             )
         return None
     if engine == "native" or weights is not None:
         if device != "cpu":
             raise CutawayError(f"The native engine runs on the processor (device 'cpu'), not on {device!r}.")
         if not float32:
-            raise CutawayError("A number type (dtype) is for torch; the native engine takes `weights` instead.")
+            raise CutawayError("A data type (dtype) is for torch; the native engine takes `weights` instead.")
         need()
         return weights or "float32"
     better = device == "cpu" and float32 and size <= SECOND_COPY and load() is not None

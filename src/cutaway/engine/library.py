@@ -73,7 +73,7 @@ def need() -> ctypes.CDLL:
         raise CutawayError(
             "The native engine is not built here: a C++ compiler was missing when Cutaway was installed. "
             "Install one (g++ 11 or newer, or clang++) and install Cutaway again. Until then torch runs every "
-            "checkpoint that is not packed: leave weights and engine away."
+            "checkpoint that is not packed: leave out weights and engine."
         )
     return library
 

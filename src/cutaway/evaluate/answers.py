@@ -34,7 +34,7 @@ def score_answers(
     if isinstance(task, Language):
         raise CutawayError("A model trained for language answers no records: measure its perplexity.")
     raise CutawayError(
-        f"There is no score for the answers of a model trained for {task.name}. Its loss on held-out records stands in "
+        f"There is no score for the answers of a model trained for {task.name}. Its loss on held-out records is in the "
         "report.json of its training."
     )
 

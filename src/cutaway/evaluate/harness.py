@@ -88,7 +88,7 @@ def continuations(
         room = lm.config.context - how["max_tokens"]
         if room < 1:
             raise CutawayError(
-                f"The task asks for {how['max_tokens']:,} new tokens, and the model looks at {lm.config.context:,}."
+                f"The task asks for {how['max_tokens']:,} new tokens, and the model's context is {lm.config.context:,}."
             )
         prompts = [lm.ids(requests[number][0])[-room:] or [lm.config.end] for number in numbers]
         for number, result in zip(numbers, lm.generate(prompts, **how), strict=True):

@@ -46,7 +46,7 @@ class Perplexity:
             f"windows of {self.window:,} tokens, {self.stride:,} apart",
             f"{texts} begins after <|endoftext|>, and its own end is not counted",
             f"bits per byte over {self.bytes:,} bytes of UTF-8",
-            f"de-tokeniser: {self.detokenizer or 'none'}",
+            f"detokenizer: {self.detokenizer or 'none'}",
         ]
         if self.words is not None:
             parts.append(f"word perplexity over {self.words:,} words of the original")

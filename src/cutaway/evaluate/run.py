@@ -90,7 +90,7 @@ def evaluate(
     path, known = find(on)
     kind = known.detokenizer if known and detokenizer is None else detokenizer or "none"
     if kind not in DETOKENIZERS:
-        raise CutawayError(f"There is no de-tokeniser {kind!r}. Known: {', '.join(DETOKENIZERS)}.")
+        raise CutawayError(f"There is no detokenizer {kind!r}. Known: {', '.join(DETOKENIZERS)}.")
     if limit is not None and limit < 1:
         raise CutawayError(f"The number of records to take must be 1 or more, not {limit}.")
     task = model.task if isinstance(model, TextClassifier) else task or Language()

@@ -1,4 +1,4 @@
-"""WikiText as ordinary text: the de-tokeniser that undoes its spaces, and how its words are counted."""
+"""WikiText as ordinary text: the detokenizer that undoes its spaces, and how its words are counted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LATER = [
 def detokenize(text: str) -> str:
     """Text as people write it, from WikiText's form with a space around everything (`the " M @-@ 82 " road`).
 
-    The GPT-2 paper used "invertible de-tokenisers" it did not publish. These are the rules everyone has used since, so
+    The GPT-2 paper used "invertible detokenizers" it did not publish. These are the rules everyone has used since, so
     that numbers compare, in their usual order, which matters.
     """
     for spaced, plain in PLAIN:

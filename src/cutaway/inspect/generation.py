@@ -73,7 +73,7 @@ def under_changes(lm: LanguageModel, changes: Sequence[Change], ids: list[int], 
     for change in changes:
         if not isinstance(change, Change):
             raise CutawayError(
-                f"A change is one of {', '.join(kind.__name__ for kind in KINDS.values())}: {change!r:.80}"
+                f"A change must be one of {', '.join(kind.__name__ for kind in KINDS.values())}: {change!r:.80}"
             )
     if how.overflow != "stop":
         raise CutawayError("Changes are made at positions: a window that slides would move them. Use overflow='stop'.")

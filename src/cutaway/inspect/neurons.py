@@ -71,52 +71,53 @@ def neurons(run: Run, layers: Sequence[int] | None = None, top: int = 10, positi
         raise CutawayError(f"The number of neurons must be 1 or more, not {top}.")
     chosen = run.layers(layers)
     position = None if position is None else run.position(position)
-    active, candidates = list[Tensor](), list[tuple[float, int, int]]()
+    active, candidates = list[Tensor](), list[tuple[float, int, int, Tensor]]()
     for layer in chosen:
-        values = run[f"blocks.{layer}.mlp.activation"].float()  # [token, neuron]
+        values = run.activations(layer).float()  # [token, neuron]: of a long text only one layer is at hand at a time
         active.append((values > 0).float().mean(-1))
         best = (values.amax(0) if position is None else values[position]).topk(min(top, values.shape[1]))
+        over = values[:, best.indices].T  # [neuron, token]
         candidates += [
-            (value, layer, neuron) for value, neuron in zip(best.values.tolist(), best.indices.tolist(), strict=True)
+            (value, layer, neuron, line)
+            for value, neuron, line in zip(best.values.tolist(), best.indices.tolist(), over, strict=True)
         ]
-    strongest = sorted(candidates, key=lambda one: (-one[0], one[1:]))[:top]
+    strongest = sorted(candidates, key=lambda one: (-one[0], one[1:3]))[:top]
     return Neurons(
         position,
         tuple(chosen),
         array(torch.stack(active)),
-        tuple(describe(run, [(layer, neuron) for _, layer, neuron in strongest])),
+        tuple(describe(run, [one[1:] for one in strongest])),
     )
 
 
+@torch.no_grad()
 def neuron(run: Run, layer: int, index: int) -> Neuron:
     """One neuron by its layer and its number."""
-    return describe(run, [(run.layer(layer), within("neuron", index, run.lm.config.mlp_width))])[0]
+    layer, index = run.layer(layer), within("neuron", index, run.lm.config.mlp_width)
+    return describe(run, [(layer, index, run.activations(layer)[:, index].float())])[0]
 
 
 @torch.no_grad()
-def describe(run: Run, which: Sequence[tuple[int, int]]) -> list[Neuron]:
-    """These neurons (layer, number), in this order."""
-    model, found = run.lm.model, dict[tuple[int, int], Neuron]()
+def describe(run: Run, which: Sequence[tuple[int, int, Tensor]]) -> list[Neuron]:
+    """These neurons (layer, number, activations [token]), in this order."""
+    model = run.lm.model
     matrix = (model.token_embedding if model.output is None else model.output).weight.float()
-    for layer in sorted({layer for layer, _ in which}):  # by layer: of a long text only one is at hand at a time
-        columns = [neuron for at, neuron in which if at == layer]
-        values = run[f"blocks.{layer}.mlp.activation"][:, columns].float()  # [token, neuron]
-        added = run.block(layer).mlp.projection.weight[:, columns].float()
-        direction = (added - added.mean(0)) * model.final_norm.weight.float()[:, None]  # [width, neuron]
-        best = (matrix @ direction).T.topk(min(WRITES, len(run.lm.tokenizer)))  # [neuron, WRITES]
-        for i, column in enumerate(columns):
-            words = zip(best.indices[i].tolist(), best.values[i].tolist(), strict=True)
-            found[layer, column] = Neuron(
-                layer,
-                column,
-                array(values[:, i]),
-                int(values[:, i].argmax()),
-                tuple((run.token(one), logit) for one, logit in words),
-            )
-    return [found[one] for one in which]
+    added = torch.stack([run.block(layer).mlp.projection.weight[:, number].float() for layer, number, _ in which])
+    direction = (added - added.mean(-1, keepdim=True)) * model.final_norm.weight.float()  # [neuron, width]
+    best = (direction @ matrix.T).topk(min(WRITES, len(run.lm.tokenizer)))  # [neuron, WRITES]
+    return [
+        Neuron(
+            layer,
+            number,
+            array(values),
+            int(values.argmax()),
+            tuple((run.token(one), logit) for one, logit in zip(ids, logits, strict=True)),
+        )
+        for (layer, number, values), ids, logits in zip(which, best.indices.tolist(), best.values.tolist(), strict=True)
+    ]
 
 
 @torch.no_grad()
 def activations(run: Run, layers: Sequence[int]) -> Array:
     """All the neurons of these layers, layer after layer, over the text. [neuron, token]"""
-    return array(torch.cat([run[f"blocks.{layer}.mlp.activation"].float().T for layer in layers]))
+    return array(torch.cat([run.activations(layer).float().T for layer in layers]))

@@ -49,8 +49,14 @@ def token(tokenizer: Tokenizer, id: int) -> Token:  # noqa: A002
 
 def array(tensor: Tensor) -> Array:
     """A tensor's numbers as an array of its own, whatever they were stored as."""
-    found: Array = tensor.detach().float().cpu().numpy()
+    found = looked_at(tensor)
     return found if found.base is None else found.copy()
+
+
+def looked_at(tensor: Tensor) -> Array:
+    """A tensor's numbers to look at and not to keep: where they can be, the very ones, not copied."""
+    found: Array = tensor.detach().float().cpu().numpy()
+    return found
 
 
 def rounded(value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 DATA = Path(__file__).parents[1] / "data" / "inspect"
 
 TITLES = {
-    "attention": "What a head looks at",
+    "attention": "What a head attends to",
     "heads": "All heads at a glance",
     "roles": "What kind of head each is",
     "path": "The path of a token",
@@ -21,6 +21,7 @@ TITLES = {
     "groups": "Neurons that do alike",
     "factors": "What fires together",
     "change": "Before and after",
+    "sweep": "Where the answer lies",
     "cache": "What the cache saves",
     "beams": "The search tree",
     "parameters": "A matrix of weights",

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cutaway.errors import CutawayError
-from cutaway.inspect.numbers import Array, array, rounded
+from cutaway.inspect.numbers import Array, looked_at, rounded
 from cutaway.inspect.parameters import find
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def picture(lm: LanguageModel, name: str, size: int = 64) -> Picture:
     if size < 1:
         raise CutawayError(f"A picture has 1 cell or more each way, not {size}.")
     matrix = find(lm.config, name)
-    weights = array(dict(lm.model.named_parameters())[matrix.name])
+    weights = looked_at(dict(lm.model.named_parameters())[matrix.name])
     if name != matrix.name and matrix.block is not None:
         weights = weights.T
     shape = weights.shape

@@ -64,7 +64,7 @@ def roles(lm: LanguageModel, tokens: int = 32, texts: int = 8, seed: int = 0) ->
     if not 2 <= tokens <= most:
         raise CutawayError(f"The number of random tokens must be between 2 and {most:,} in this model, not {tokens}.")
     if texts < 2:
-        raise CutawayError(f"The number of texts must be 2 or more, for a mean and how sure it is, not {texts}.")
+        raise CutawayError(f"The number of texts must be 2 or more, for a mean and its margin, not {texts}.")
     generator = np.random.default_rng(seed)
     second = torch.arange(tokens + 1, 2 * tokens + 1)  # the positions of the second half, which are the queries
     keys = {"induction": second - tokens + 1, "previous": second - 1, "duplicate": second - tokens}

@@ -91,16 +91,20 @@ class Run:
         return trace.row(0)
 
     @torch.no_grad()
-    def activation(self, layer: int, position: int) -> Tensor:
-        """The activations of an MLP at one token; of a long text, without running the others again. [neuron]"""
-        layer, position = self.layer(layer), self.position(position)
-        name, inside = f"blocks.{layer}.mlp.activation", f"blocks.{layer}.mlp."
+    def activations(self, layer: int, rows: slice = slice(None)) -> Tensor:
+        """The activations of an MLP at these tokens; of a long text, without running the rest of it. [token, neuron]"""
+        name, inside = f"blocks.{self.layer(layer)}.mlp.activation", f"blocks.{self.layer(layer)}.mlp."
         if name in self.trace or any(changed.startswith(inside) for changed in self.trace.replace):
-            return self[name][position]
-        block, alone = self.block(layer), Trace(name)
-        middle = self.trace[f"blocks.{layer}.residual.middle"][position]
-        block.mlp(block.mlp_norm(middle), alone.within(f"blocks.{layer}.mlp"))
-        return alone[name]
+            return self[name][rows]
+        if (made := self._latest.get(inside[:-1])) is not None:
+            return made[name][rows]
+        block = self.block(layer)
+        return block.mlp.activation(block.mlp.widen(block.mlp_norm(self.trace[f"{inside[:-4]}residual.middle"][rows])))
+
+    def activation(self, layer: int, position: int) -> Tensor:
+        """The activations of an MLP at one token. [neuron]"""
+        at = self.position(position)
+        return self.activations(layer, slice(at, at + 1))[0]
 
     def block(self, layer: int) -> Block:
         """The block itself, with its weights."""
@@ -263,10 +267,10 @@ def written(
 def check(lm: LanguageModel, ids: Sequence[int]) -> None:
     """Refuse a text with nothing to look at, or more than the model can look at."""
     if not ids:
-        raise CutawayError("There is no text to look into. Give at least one word.")
+        raise CutawayError("There is no text to inspect. Give at least one word.")
     if len(ids) > lm.config.context:
         raise CutawayError(
-            f"The text is {len(ids):,} tokens long and {lm.name} looks at {lm.config.context:,}. Shorten it."
+            f"The text is {len(ids):,} tokens long and {lm.name} has a context of {lm.config.context:,}. Shorten it."
         )
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from cutaway.errors import CutawayError
+from cutaway.inspect.backward import down_the_stack
 from cutaway.inspect.numbers import Array, Token, array, rounded
 from cutaway.inspect.run import Run
 from cutaway.trace import Fused
@@ -128,7 +129,7 @@ def _embeddings(run: Run, length: int | None = None) -> Tensor:
 def gradient_x_input(run: Run, targets: Sequence[Target]) -> Tensor:
     """The gradient of each target's logit at the token embeddings, times these. [target, token, width]"""
     if not run.trace.replace:
-        return down_the_stack(run, targets)
+        return from_what_was_kept(run, targets)
     with torch.inference_mode(False), torch.enable_grad():
         ids = torch.tensor([run.ids], device=run.lm.device)
         embeddings = _embeddings(run)[None].requires_grad_()
@@ -139,24 +140,17 @@ def gradient_x_input(run: Run, targets: Sequence[Target]) -> Tensor:
         return (torch.stack(gradients) * embeddings).detach()
 
 
-def down_the_stack(run: Run, targets: Sequence[Target]) -> Tensor:
-    """The same, block by block from the last: each is run again on what the run has kept of the stream before it.
-
-    So only one block's graph is in memory at a time, and nothing is read that comes after the last target.
-    """
-    read = max(target.position for target in targets)
+def from_what_was_kept(run: Run, targets: Sequence[Target]) -> Tensor:
+    """The same without a second forward pass, and without anything that comes after the last target."""
+    at = sorted({target.position - 1 for target in targets})
+    rows = torch.tensor(at, device=run.lm.device)
     with torch.inference_mode(False), torch.enable_grad():
-        last = run[f"blocks.{run.lm.config.layers - 1}.residual"][:read].clone().requires_grad_()
-        hidden = run.lm.model.final_norm(last)
-        at = [target.position - 1 for target in targets]
-        logits = (hidden[at] * _rows(run)[[target.token.id for target in targets]]).sum(-1)  # [target]
-        gradients = [torch.autograd.grad(logit, last, retain_graph=True)[0] for logit in logits]
-        for layer in reversed(range(run.lm.config.layers)):
-            before = run.before(layer)[:read].clone().requires_grad_()
-            after = run.block(layer)(before[None])[0]
-            gradients = [torch.autograd.grad(after, before, one, retain_graph=True)[0] for one in gradients]
-        parts = torch.stack(gradients) * _embeddings(run, read)
-        return functional.pad(parts, (0, 0, 0, len(run) - read)).detach()
+        last = run[f"blocks.{run.lm.config.layers - 1}.residual"][rows].requires_grad_()
+        hidden = run.lm.model.final_norm(last)[[at.index(target.position - 1) for target in targets]]
+        logits = (hidden * _rows(run)[[target.token.id for target in targets]]).sum(-1)  # [target]
+        gradients = torch.stack([torch.autograd.grad(logit, last, retain_graph=True)[0] for logit in logits])
+    parts = down_the_stack(run, rows, gradients) * _embeddings(run, at[-1] + 1)
+    return functional.pad(parts, (0, 0, 0, len(run) - parts.shape[1])).detach()
 
 
 def integrated(run: Run, target: Target, steps: int) -> tuple[Tensor, Tensor]:

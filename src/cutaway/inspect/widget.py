@@ -25,6 +25,7 @@ VIEWS = {
     "Groups": "groups",
     "Factors": "factors",
     "Changed": "change",
+    "Sweep": "sweep",
     "CacheSteps": "cache",
     "Tree": "beams",
     "Picture": "parameters",
@@ -71,7 +72,7 @@ def widget(result: Result, run: Run | None = None, attribution: Result | None = 
     name = VIEWS.get(type(result).__name__)
     if name is None:
         raise CutawayError(f"There is no picture of a {type(result).__name__}. There is one of: {', '.join(VIEWS)}.")
-    if run is None and name not in ("roles", "cache", "beams", "parameters"):
+    if run is None and name not in ("roles", "sweep", "cache", "beams", "parameters"):
         raise CutawayError(f"The picture of {name} shows the text, too: widget(result, run).")
     data = _data(name, result, run, attribution)
     return _kind()(given={"view": name, "run": run.to_dict() if run else None, "data": data})

@@ -32,7 +32,7 @@ class TooLong(CutawayError):
 
     def __init__(self, tokens: int, context: int):
         super().__init__(
-            f"The text is {tokens:,} tokens long and this model looks at {context:,}. "
+            f"The text is {tokens:,} tokens long and this model's context is {context:,}. "
             f"Shorten it by {tokens - context:,}, or choose a model with a longer context.",
             "too_long",
             tokens=tokens,

@@ -24,11 +24,11 @@ def bind(port: int = 0) -> socket.socket:
         listener.bind((HOST, port))
     except OverflowError:
         listener.close()
-        raise CutawayError(f"There is no port {port}: give one up to 65535, or none for any that is free.") from None
+        raise CutawayError(f"There is no port {port}: give one up to 65535, or none for any free port.") from None
     except OSError as error:
         listener.close()
         raise CutawayError(
-            f"Port {port} cannot be used: {error.strerror}. Give another with --port, or none for any that is free."
+            f"Port {port} cannot be used: {error.strerror}. Give another with --port, or none for any free port."
         ) from None
     listener.listen(128)
     return listener

@@ -73,9 +73,9 @@ class Worker:
 
     def watch(self, model: GPT) -> None:
         """Have this model ask, twice in each of its blocks, whether anybody still waits."""
-        for block in cast("Iterable[Block]", model.blocks):
-            block.attention.register_forward_pre_hook(self.check)
-            block.mlp.register_forward_pre_hook(self.check)
+        for block in cast("Iterable[Block]", model.blocks):  # its norms are made whether it goes up or back
+            block.attention_norm.register_forward_pre_hook(self.check)
+            block.mlp_norm.register_forward_pre_hook(self.check)
 
     def close(self) -> None:
         if self.gone is not None:

@@ -99,7 +99,7 @@ class Chat(Written):
         while turns and not any(turns[-1][1]):  # what nobody answers teaches nothing
             turns.pop()
         if not turns:
-            raise CutawayError("There is no answer of the assistant in these messages, and so nothing to learn.")
+            raise CutawayError("There is no answer of the assistant in these messages, so there is nothing to learn.")
         whole = sum(len(ids) for ids, _ in turns)
         while self.limit is not None and turns and (sum(map(length, turns)) > self.limit or not any(turns[-1][1])):
             turns.pop()
@@ -167,7 +167,7 @@ def spoken(message: object, number: int) -> tuple[str, str, float]:
     if isinstance(content, Sequence) and not isinstance(content, str):  # in parts, as some write it
         parts = [part.get("text") if isinstance(part, Mapping) else None for part in content]
         if not all(isinstance(part, str) for part in parts):
-            raise CutawayError(f"{where} has parts that are no text, and this model reads nothing else.")
+            raise CutawayError(f"{where} has parts that are not text, and this model reads only text.")
         content = "".join(map(str, parts))
     if not isinstance(content, str) or not content.strip():
         raise CutawayError(f"{where} has no text in its content ({content!r:.40}).")

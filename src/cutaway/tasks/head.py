@@ -96,7 +96,7 @@ def read_classifier(
     source = huggingface.find(folder)
     tensors = huggingface.read_tensors(source)
     if SCORE not in tensors:
-        raise CutawayError(f"{folder} holds a model that writes, not a classifier: it has no {SCORE}.")
+        raise CutawayError(f"{folder} is a language model, not a classifier: it has no {SCORE}.")
     body = Lazy({name: read for name, read in tensors.readers.items() if name not in (SCORE, "lm_head.weight")})
     weight = tensors[SCORE]
     if weight.ndim != 2 or weight.shape[1] != config.width:

@@ -138,7 +138,7 @@ class Summary(Written):
             raise CutawayError(f"The room for a summary must be 1 token or more, not {self.room}.")
         if self.limit is not None and self.limit < self.room + 3:
             raise CutawayError(
-                f"The limit of {self.limit:,} tokens leaves no place for an article beside a summary of {self.room:,}: "
+                f"The limit of {self.limit:,} tokens leaves no room for an article besides a summary of {self.room:,}: "
                 "make the context longer, or the task's room smaller."
             )
 

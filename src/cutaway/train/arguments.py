@@ -39,7 +39,7 @@ def begun(items: Iterator[Record], name: str) -> Iterator[Record]:
     """The same items, refused if there are none: before a folder is made for them."""
     first = next(items, None)
     if first is None:
-        raise CutawayError(f"There is nothing to learn from: {name} is empty.")
+        raise CutawayError(f"There is nothing to train on: {name} is empty.")
     return chain([first], items)
 
 

@@ -96,14 +96,14 @@ class Batches:
         here = self.state()
         if state["data"] != here["data"]:
             raise CutawayError(
-                "The data is not what this training began with: a file, the tokenizer, the task or what is held out "
-                "has changed. Bring back what it was to resume, or begin a new training in another folder."
+                "The data is not what this training started with: a file, the tokenizer, the task or what is held out "
+                "has changed. Restore it to resume, or start a new training in another folder."
             )
         for name in ("batch", "length", "seed"):
             if state[name] != here[name]:
                 raise CutawayError(
-                    f"The {name} of the batches was {state[name]} when this training began, and is {here[name]} now: "
-                    "resumed like that, it would see other data. Bring it back to resume."
+                    f"The {name} of the batches was {state[name]} when this training started, and is {here[name]} now: "
+                    "resumed like that, it would see different data. Set it back to resume."
                 )
         self.position = int(state["position"])
 

@@ -102,7 +102,7 @@ class Block:
                 what = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
                 hint = ""
                 if line.startswith("["):
-                    hint = " One record a line is wanted, {...}, not one list of all: `jq -c .[] x.json > x.jsonl`."
+                    hint = " There must be one record per line, {...}, not one list: `jq -c .[] x.json > x.jsonl`."
                 raise CutawayError(f"{where}: this is not JSON: {what}.{hint}") from None
             if not isinstance(record, dict):
                 raise CutawayError(f"{where}: a record is a JSON object {{...}}, not a {type(record).__name__}.")

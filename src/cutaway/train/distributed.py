@@ -103,8 +103,8 @@ def team(device: torch.device | None = None) -> Iterator[Team]:
         if not PEER_LOST.search(str(error)):
             raise
         raise CutawayError(
-            f"Process {rank} of {world} cannot go on: another process of this training was lost (what it said itself "
-            "is above or in its log; one that was killed says nothing). Go on with --resume; with --max-restarts, "
+            f"Process {rank} of {world} cannot continue: another process of this training was lost (its own message "
+            "is above or in its log; a killed process leaves none). Continue with --resume; with --max-restarts, "
             "torchrun does so by itself."
         ) from error
     finally:

@@ -42,8 +42,8 @@ def require_same(records: Iterable[Record], output: Path) -> None:
         beside.unlink(missing_ok=True)
     if not same:
         raise CutawayError(
-            "These are not the texts or records that this training began with. Resume it without any (it has kept its "
-            "own), or begin a new training in another folder."
+            "These are not the texts or records that this training started with. Resume it without any (it has kept "
+            "its own), or start a new training in another folder."
         )
 
 

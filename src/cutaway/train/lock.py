@@ -100,5 +100,5 @@ def refused(output: Path, holder: dict[str, Any]) -> CutawayError:
         )
     return CutawayError(
         f"A training is running in {output} ({who}). Wait for it, stop it, or choose another folder. "
-        f"(If it runs no more, remove {output / 'training' / NAME}.)"
+        f"(If it is no longer running, remove {output / 'training' / NAME}.)"
     )

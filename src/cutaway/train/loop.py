@@ -33,6 +33,7 @@ from cutaway.train.result import write_result
 from cutaway.train.samples import sample
 from cutaway.train.setup import Listener, Setup
 from cutaway.train.state import State
+from cutaway.train.threads import computing_in
 
 
 def train(
@@ -65,6 +66,7 @@ def train(
                 kept.require_same(records, output)
             ready = setup.resume(resuming.merged(begun, recipe), resuming.written_tokenizer(output), tell)
             ready = replace(ready, choices=resuming.other_steps(begun, ready.recipe))
+        stack.enter_context(computing_in(ready.recipe.train.threads))
         with memory.kept() if team.device.type == "cpu" else nullcontext():
             return Run(ready, output, team, tell).go(begun, stop or (lambda: False), clock)
 
@@ -93,7 +95,7 @@ def begin(
         if recipe is None and resume and (output / "recipe.toml").is_file():
             recipe = resuming.written_recipe(output)
         if recipe is None:
-            raise CutawayError(f"There is nothing to resume in {output}: name the data or a recipe to begin.")
+            raise CutawayError(f"There is nothing to resume in {output}: name the data or a recipe to start.")
         resuming.require_no_model(output)
         if records is not None:
             recipe = recipe.but({"data": {"paths": [str(kept.keep(records, output).absolute())]}})
@@ -166,7 +168,7 @@ class Run:
         loss = self.learn(batch)
         total, tokens, stops = self.team.sum(loss, batch.tokens, interrupted())
         self.pace.advance(number)
-        rate = learning_rate(number, replace(self.how, steps=self.pace.steps))
+        rate = learning_rate(number, self.how, self.pace.expected if self.pace.by_clock else None)
         loss = total / self.team.world
         length = clip(self.learner.parameters(), self.how.clip) if math.isfinite(loss) else math.nan
         if not math.isfinite(length):
@@ -379,8 +381,8 @@ class Run:
             f"The checkpoint of step {state.read(before).step:,} is intact" if before else "Nothing had been saved yet"
         )
         return CutawayError(
-            f"{what} at step {number:,}, with a learning rate of {rate:.2e}: this training has run away, and was "
-            f"stopped before it spoiled the weights. {intact}. Begin again with a lower learning rate, such as "
+            f"{what} at step {number:,}, with a learning rate of {rate:.2e}: training has diverged, and was "
+            f"stopped before it could damage the weights. {intact}. Start again with a lower learning rate, such as "
             f"{self.how.learning_rate / 3:.0e}, or a longer warm-up."
         )
 

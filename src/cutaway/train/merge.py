@@ -100,7 +100,7 @@ def _read(path: Path) -> Piece:
     piece = Piece.read(path)
     if piece is None:
         path.unlink(missing_ok=True)
-        raise CutawayError(f"{path} was damaged while the data was being prepared. Run the same again.")
+        raise CutawayError(f"{path} was damaged while the data was being prepared. Run the same command again.")
     return piece
 
 

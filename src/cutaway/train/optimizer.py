@@ -24,7 +24,7 @@ def make_optimizer(model: nn.Module, how: Train) -> torch.optim.AdamW:
     whole = [one for name, one in matrices if how.optimizer == "muon" and re.search(r"\bblocks\.", name)]
     if any(isinstance(one, DTensor) for one in whole):
         raise CutawayError(
-            "Muon needs each matrix whole, and train.shard divides them between processes. Say train.shard = false, "
+            "Muon needs each matrix whole, and train.shard splits them between processes. Set train.shard = false, "
             'or train.optimizer = "adamw".'
         )
     taken = set(map(id, whole))
@@ -39,22 +39,29 @@ def make_optimizer(model: nn.Module, how: Train) -> torch.optim.AdamW:
     return kind(groups, lr=how.learning_rate, betas=how.betas, eps=how.epsilon, fused=fused)
 
 
-def learning_rate(step: int, how: Train) -> float:
-    """The learning rate of one step, counted from 1: up over the warm-up, then down as the schedule says."""
-    warm_up, decay = share(how.warm_up, how.steps), share(how.decay, how.steps)
+def learning_rate(step: int, how: Train, expected: float | None = None) -> float:
+    """The learning rate of one step, counted from 1: up over the warm-up, then down as the schedule says.
+
+    `expected` is how many steps there will have been where the clock ends them. It changes from step to step, so
+    nothing made from it is rounded: the rate would jump up and down.
+    """
+    steps = how.steps if expected is None else expected
+    warm_up, decay = share(how.warm_up, steps), share(how.decay, steps)
+    if expected is None:
+        warm_up, decay = round(warm_up), round(decay)
     if step <= warm_up:
         return how.learning_rate * step / warm_up
     if how.schedule == "constant":
         return how.learning_rate
-    start = max(warm_up, how.steps - decay) if how.schedule == "wsd" else warm_up
-    gone = min(1.0, max(0.0, (step - start) / max(1, how.steps - start)))
+    start = max(warm_up, steps - decay) if how.schedule == "wsd" else warm_up
+    gone = min(1.0, max(0.0, (step - start) / max(1, steps - start)))
     left = 0.5 * (1 + math.cos(math.pi * gone)) if how.schedule == "cosine" else 1 - gone
     return how.learning_rate * (how.final + (1 - how.final) * left)
 
 
-def share(given: float, steps: int) -> int:
+def share(given: float, steps: float) -> float:
     """A number of steps, given as such or (below 1) as a share of them all."""
-    return min(steps, round(given * steps if given < 1 else given))
+    return min(steps, given * steps if given < 1 else given)
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:

@@ -53,8 +53,8 @@ class Pace:
         self.step = self.first = step
         self.progress = max(progress if how.time else 0.0, step / self.most)
         """From 0 to 1: how much of the steps, or of the time for them, is gone."""
-        self.steps = self.most
-        """How many steps there will have been in the end."""
+        self.expected: float = self.most
+        """How many steps there will have been in the end; by the clock not a whole number, so that nothing jumps."""
         self.begun = self.now = self.saved = clock()
         self.seen = {what: int(self.progress * times) for what, times in OFTEN.items()}
         self.steps_took: deque[float] = deque(maxlen=8)
@@ -73,8 +73,13 @@ class Pace:
         """Seconds of training, those before it went on included."""
         return self.spent + self.now
 
+    @property
+    def steps(self) -> int:
+        """How many steps there will have been in the end, to tell."""
+        return round(self.expected)
+
     def advance(self, step: int) -> None:
-        """Call this in each step, before the weights change: the schedule is then that of `steps` steps."""
+        """Call this in each step, before the weights change: the schedule is then that of `expected` steps."""
         before, self.now, self.step = self.now, self.clock(), step
         took = self.now - before
         self.steps_took.append(took - self.looking_lately)
@@ -84,7 +89,7 @@ class Pace:
             self.progress += (1 - self.progress) * (took / (took + left) if took + left else 1)
         self.progress = min(1.0, max(self.progress, step / self.most))
         if self.by_clock:
-            self.steps = min(self.most, max(step, round(step / self.progress)))
+            self.expected = min(self.most, step / self.progress)
 
     def over(self) -> bool:
         """Whether there is no step left to take. A training takes one at least."""
@@ -92,7 +97,7 @@ class Pace:
             late = self.clock() + max(self.steps_took, default=0.0) > self.limit - self.finale()
             self.progress = 1.0 if late else self.progress
         if self.progress >= 1:
-            self.steps = self.step
+            self.expected = self.step
         return self.progress >= 1
 
     def due(self, what: str) -> bool:

@@ -24,6 +24,7 @@ from cutaway.train.events import Choice
 from cutaway.train.learner import Learner, prepare_blocks
 from cutaway.train.optimizer import make_optimizer
 from cutaway.train.recipe import Recipe, Train, seconds
+from cutaway.train.threads import threads_for
 
 LADDER = (
     (2, 64), (3, 96), (4, 128), (4, 192), (6, 256), (6, 320), (6, 384), (8, 448), (8, 512), (10, 640), (12, 768),
@@ -126,6 +127,8 @@ def make_plan(recipe: Recipe, facts: Facts, device: torch.device, world: int = 1
         precision, why = precision_for(device, shape(plan.recipe, facts).width)
         plan.recipe = plan.recipe.but({"train": {"precision": precision}})
         plan.choices.append(Choice("train.precision", precision, why))
+    if device.type == "cpu":
+        plan.choose("train.threads", *threads_for(plan.recipe.train, shape(plan.recipe, facts).width))
     expected = choose_steps(plan, facts, speed)
     size = count(shape(plan.recipe, facts))
     lora = plan.recipe.lora.rank > 0

@@ -22,24 +22,24 @@ PRECISIONS = ("auto", "float32", "bfloat16")
 
 @dataclass(frozen=True)
 class Model:
-    """`[model]`: what learns."""
+    """`[model]`: the model to train."""
 
     from_: str = ""
-    """The model to go on from: builtin, a folder, or a name on the hub. Left out: a new one."""
+    """The model to start from: builtin, a folder, or a name on the hub. Default: a new one."""
     layers: int = 0
-    """How many blocks are stacked. Left out: chosen to fit the data and the time."""
+    """The number of blocks. Default: chosen to fit the data and the time."""
     width: int = 0
-    """The length of the vector each token is carried in. Left out: chosen."""
+    """The length of each token's vector. Default: chosen to fit."""
     heads: int = 0
-    """How many attention heads each block has. Left out: one for every 64 of the width."""
+    """The number of attention heads in each block. Default: one for every 64 of the width."""
     context: int = 0
-    """The longest text the model can look at, in tokens. Left out: chosen."""
+    """The longest text the model can process, in tokens. Default: chosen to fit."""
     vocabulary: int = 0
-    """How many tokens a new vocabulary has at most, its end token included. Left out: chosen by the data's size."""
+    """The maximum size of a new vocabulary, including the end token. Default: chosen by the size of the data."""
     tokenizer: str = ""
-    """Whose vocabulary to use: gpt2, a folder, or a model by name. Left out: that of `from`, or a new one."""
+    """Whose vocabulary to use: gpt2, a folder, or a model by name. Default: that of `from`, or a new one."""
     dropout: float = 0.0
-    """The share of values dropped while training. Left out: more the smaller the data is for the model."""
+    """The dropout rate in training. Default: higher, the smaller the data is for the model."""
 
     def __post_init__(self) -> None:
         for name in ("layers", "width", "heads", "context", "vocabulary"):
@@ -49,18 +49,18 @@ class Model:
 
 @dataclass(frozen=True)
 class Data:
-    """`[data]`: what it learns from."""
+    """`[data]`: the training data."""
 
     paths: tuple[str, ...] = ()
-    """Files and folders. In a recipe's file they are looked for beside it, then here, then in $CUTAWAY_DATA."""
+    """Files and folders, looked for beside the recipe file, then in the current folder, then in $CUTAWAY_DATA."""
     columns: Mapping[str, str | int] = field(default_factory=dict)
     """Where a record's fields are, if not under their own names: `{ source = "en", target = "fr" }`, or by number."""
     held_out: float | int = 0.01
-    """The share of the documents, or their number, that is never trained on but measured with."""
+    """The share of the documents, or their number, held out from training for evaluation."""
     seed: int = 0
-    """Decides which documents are held out, whatever train.seed is: trainings with different seeds can be compared."""
+    """Decides which documents are held out, independently of train.seed, so runs with different seeds compare."""
     cache: str = ""
-    """The folder that keeps the data in tokens. Left out: in the user's cache folder."""
+    """The folder for the tokenized data. Default: in the user's cache folder."""
 
     def __post_init__(self) -> None:
         share = isinstance(self.held_out, int) or self.held_out < 1
@@ -72,12 +72,12 @@ class Data:
 
 @dataclass(frozen=True)
 class Lora:
-    """`[lora]`: with a rank, the weights stay as they are, and low-rank additions to them learn (see lora.py)."""
+    """`[lora]`: with a rank, the weights are frozen and low-rank adapters are trained (see lora.py)."""
 
     rank: int = 0
-    """The rank of the additions; 0 trains all weights."""
+    """The rank of the adapters; 0 trains all weights."""
     alpha: float = 0.0
-    """The additions are multiplied by alpha / rank. Left out: twice the rank."""
+    """The adapters are scaled by alpha / rank. Default: twice the rank."""
 
     def __post_init__(self) -> None:
         require("lora.rank", self.rank, self.rank >= 0, "0 or more")
@@ -86,64 +86,66 @@ class Lora:
 
 @dataclass(frozen=True)
 class Train:
-    """`[train]`: how it learns."""
+    """`[train]`: how to train."""
 
     steps: int = 0
-    """How often the weights are changed. Left out: until the time is up, or as often as the data is good for."""
+    """The number of training steps. Default: as many as the time allows, or as the data is good for."""
     time: str = ""
-    """How long all of it may take, as in 30m or 1h30m: the clock ends it. Left out: 10m, unless steps are given."""
+    """How long the whole run may take, as in 30m or 1h30m. Default: 10m, unless steps are given."""
     batch: int = 0
-    """How many rows (windows of text, or records) each step learns from, over all processes. Left out: chosen."""
+    """The batch size: windows of text, or records, in each step over all processes. Default: chosen to fit."""
     at_once: int = 0
-    """How many of these go through the model together; the others follow, and gradients add up. Left out: chosen."""
+    """How many of these go through the model at once; gradients are accumulated. Default: chosen to fit."""
     length: int = 0
-    """How many tokens a row of text has. Left out: the model's context."""
+    """The length of a window of text, in tokens. Default: the model's context."""
     optimizer: str = "adamw"
-    """What changes the weights: adamw, or muon, which learns more from the same data (see muon.py)."""
+    """The optimizer: adamw, or muon, which learns more from the same data (see muon.py)."""
     learning_rate: float = 0.0
-    """The highest learning rate. Left out: chosen by the size of the model."""
+    """The peak learning rate. Default: chosen by the size of the model."""
     schedule: str = "cosine"
-    """How the learning rate falls after the warm-up: cosine, linear, constant, or wsd (stable, then decay)."""
+    """The learning-rate schedule after warm-up: cosine, linear, constant, or wsd (warm-up, stable, decay)."""
     warm_up: float = 0.02
-    """How many steps the learning rate rises at first; below 1 a share of all steps."""
+    """The number of warm-up steps; below 1, a share of all steps."""
     decay: float = 0.2
-    """In wsd, how many steps it falls at last; below 1 a share of all steps."""
+    """The number of decay steps in wsd; below 1, a share of all steps."""
     final: float = 0.1
-    """The share of the highest learning rate that is left at the end; not in constant."""
+    """The final learning rate, as a share of the peak; not used by constant."""
     weight_decay: float = 0.1
-    """AdamW's pull of matrices towards zero; biases and norms are not pulled."""
+    """Weight decay of the matrices; biases and norms are not decayed."""
     betas: tuple[float, float] = (0.9, 0.95)
-    """AdamW's memory of past gradients and of their squares."""
+    """AdamW's decay rates for the running means of gradients and of their squares."""
     epsilon: float = 1e-8
-    """AdamW's guard against division by zero."""
+    """AdamW's epsilon, which prevents division by zero."""
     clip: float = 1.0
-    """A longer gradient is shortened to this length; 0 leaves every gradient as it is."""
+    """The maximum gradient norm; longer gradients are clipped to it. 0: no clipping."""
     precision: str = "auto"
-    """The numbers that matrices are multiplied in: float32, bfloat16, or auto, the faster here for this width."""
+    """The type for matrix products: float32, bfloat16, or auto, whichever is faster here at this width."""
+    threads: int = 0
+    """The number of CPU threads; another number gives other last digits. Default: chosen by the shape."""
     compile: bool = False
-    """Whether to compile the blocks (torch.compile): half a minute at the start, faster steps after."""
+    """Whether to compile the blocks (torch.compile): half a minute at the start, then faster steps."""
     recompute: bool = False
-    """Whether to keep only the blocks' inputs and compute the rest again on the way back: less memory, slower."""
+    """Activation checkpointing: keep only the blocks' inputs and recompute the rest; less memory, slower."""
     shard: bool = False
-    """With several processes: whether to divide the weights between them (FSDP) or give each a copy (DDP)."""
+    """With several processes: whether to shard the weights (FSDP) or give each process a copy (DDP)."""
     seed: int = 0
-    """Decides the first weights, the order of the data, and what dropout drops."""
+    """Decides the initial weights, the order of the data, and dropout."""
     evaluate_every: int = 0
-    """Measure on held-out data every so many steps, and at the end. Left out: 20 times in all; 0: at the end only."""
+    """Evaluate on held-out data every N steps, and at the end. Default: 20 times in all; 0: at the end only."""
     evaluate_batches: int = 20
-    """How many batches each of these measurements takes; the last one takes all held-out data."""
+    """The number of batches in each of these evaluations; the last one uses all held-out data."""
     checkpoint_every: int = 0
-    """Save every so many steps. Left out: ten times in all, or with a time every two minutes."""
+    """Save a checkpoint every N steps. Default: ten times in all, or every two minutes if a time is given."""
     sample_every: int = 0
-    """Write a sample every so many steps. Left out: ten times in all; 0: never."""
+    """Generate a sample every N steps. Default: ten times in all; 0: never."""
     prompt: str = ""
-    """What a language model's samples begin with. Left out: nothing, or the first words of a text of few documents."""
+    """The prompt for a language model's samples. Default: none, or the first words if there are few documents."""
     keep: str = "last"
-    """Which weights are the result: the last, or the best on held-out data."""
+    """Which weights to keep as the result: last, or best on held-out data."""
     patience: int = 0
-    """Stop, and keep the best weights, when so many measurements in a row found no lower held-out loss; 0: never."""
+    """Stop early, keeping the best weights, after N evaluations in a row without a lower held-out loss; 0: never."""
     tensorboard: bool = False
-    """Whether to write the metrics for TensorBoard, too (pip install tensorboard)."""
+    """Whether to write metrics for TensorBoard, too (pip install tensorboard)."""
 
     def __post_init__(self) -> None:
         def check(name: str, fine: bool, what: str) -> None:
@@ -159,6 +161,7 @@ class Train:
             "sample_every",
             "seed",
             "patience",
+            "threads",
         ):
             check(name, getattr(self, name) >= 0, "0 or more")
         for name in ("learning_rate", "warm_up", "decay", "weight_decay", "clip"):
@@ -182,7 +185,7 @@ CHOSEN = frozenset(
     f"train.{name}"
     for name in (
         "steps", "time", "batch", "at_once", "length", "learning_rate", "evaluate_every", "checkpoint_every",
-        "sample_every",
+        "sample_every", "threads",
     )
 ) | {"lora.alpha"}  # fmt: skip
 """The keys that are chosen to fit where they are left out."""
@@ -252,7 +255,7 @@ class Recipe:
             name, found, text = change.partition("=")
             section, dot, key = name.strip().partition(".")
             if not (found and dot):
-                raise CutawayError(f"{change!r} is no change: write it like train.steps=100.{hint(section)}")
+                raise CutawayError(f"{change!r} is not a setting: write it like train.steps=100.{hint(section)}")
             recipe = recipe.but({section: {key: parsed(section, key, text.strip())}})
         return recipe
 
@@ -362,7 +365,7 @@ def seconds(text: str) -> float:
         sum(float(part or 0) * unit for part, unit in zip(parts.groups(), (3600, 60, 1), strict=True)) if parts else 0
     )
     if not total:
-        raise CutawayError(f"{text!r} is no length of time: write it like 90s, 30m or 1h30m.")
+        raise CutawayError(f"{text!r} is not a duration: write it like 90s, 30m or 1h30m.")
     return total
 
 

@@ -130,7 +130,7 @@ def _whole_lines(stream: Stream, size: int) -> Iterator[bytes]:
             waiting = [data[end:]]
         elif sum(map(len, waiting)) > LONGEST:
             raise CutawayError(
-                f"{stream.path}, line {line:,} is more than {LONGEST:,} bytes long. One record a line is wanted: "
+                f"{stream.path}, line {line:,} is more than {LONGEST:,} bytes long. There must be one record per line: "
                 "has this file lost its line breaks, or the wrong ending in its name?"
             )
     if last := b"".join(waiting):
@@ -168,7 +168,7 @@ def _table(source: Source, fields: tuple[str, ...], names: tuple[str | int, ...]
         first = next(_whole_lines(stream, 1 << 16), b"").partition(b"\n")[0].removeprefix(b"\xef\xbb\xbf")
         if not first.strip():
             raise CutawayError(
-                f"{stream.path} begins with an empty line or has none at all: a table of records is wanted."
+                f"{stream.path} begins with an empty line or has none at all: a table of records is expected."
             )
         row = Block(source, (first,), fields, ()).text().removesuffix("\r").split("\t")
     columns, heading = _heading(row, fields, names, Where(source.paths[0], 1))

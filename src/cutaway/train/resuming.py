@@ -36,8 +36,8 @@ def find(output: Path, resume: bool) -> Path | None:
     begun = state.latest(output / "training")
     if begun is not None and not resume:
         raise CutawayError(
-            f"{output} holds a training that has come to step {state.read(begun).step:,}. "
-            "Go on with it (--resume), or choose another folder for a new one."
+            f"{output} contains a training that has reached step {state.read(begun).step:,}. "
+            "Continue it (--resume), or choose another folder for a new one."
         )
     return begun
 
@@ -134,8 +134,8 @@ def merged(begun: Path, given: Recipe | None) -> Recipe:
             differ.append(f"{key} was {plain(old)!r} and is {plain(new)!r} now")
     if differ:
         raise CutawayError(
-            f"This training began with another recipe: {'; '.join(differ)}. "
-            "Resume it as it was (--resume needs nothing more), or begin a new one in another folder."
+            f"This training started with another recipe: {'; '.join(differ)}. "
+            "Resume it as it was (--resume needs nothing more), or start a new one in another folder."
         )
     return recipe
 
@@ -155,7 +155,7 @@ def with_steps(recipe: Recipe, steps: int, step: int) -> Recipe:
     """The same recipe for another number of steps in all; the learning rate goes on as in a training of that many."""
     if steps <= step:
         raise CutawayError(
-            f"This training has come to step {step:,}, and train.steps = {steps:,} is not beyond it: "
+            f"This training has reached step {step:,}, and train.steps = {steps:,} is not beyond it: "
             "name a higher number, of all steps together, or resume it without one."
         )
     often = {

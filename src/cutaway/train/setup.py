@@ -108,9 +108,7 @@ def find_tokenizer(plan: Plan, task: Task, base: Path | None, tell: Listener) ->
     recipe = plan.recipe
     if base is not None:
         if recipe.model.tokenizer:
-            raise CutawayError(
-                "A model goes on with its own tokenizer: leave model.tokenizer out where there is model.from."
-            )
+            raise CutawayError("A model keeps its own tokenizer: leave model.tokenizer out if model.from is given.")
         tokenizer = Tokenizer.load(base)
     elif recipe.model.tokenizer:
         name = recipe.model.tokenizer

@@ -199,13 +199,13 @@ def prepare(
             made = job.run(held_out, seed, workers, progress)
             if digests(found.files, cache / "digests.json") != contents:
                 shutil.rmtree(made, ignore_errors=True)
-                raise CutawayError("The data changed while it was being read. Run the same again when it is complete.")
+                raise CutawayError("The data changed while it was being read. Run this again when it is complete.")
             shutil.rmtree(job.folder, ignore_errors=True)
     except OSError as error:
         raise no_room(cache, error) from error
     ready = Dataset.open(made)
     if ready is None:
-        raise CutawayError(f"The data set in {made} is not whole: is something else writing there? Run the same again.")
+        raise CutawayError(f"The data set in {made} is incomplete: is something else writing there? Run this again.")
     return ready
 
 

@@ -99,7 +99,7 @@ def find(paths: Sequence[Path | str], fields: Sequence[str], columns: Mapping[st
             f" It holds {', '.join(sorted(path.name for path in skipped)[:5])}." if skipped else " It holds no files."
         )
         raise CutawayError(
-            f"There is no data in {', '.join(map(str, paths))}: no {', '.join(KINDS)}, packed or not.{holds}"
+            f"There is no data in {', '.join(map(str, paths))}: no {', '.join(KINDS)}, compressed or not.{holds}"
         )
     return Sources(tuple(read), tuple(skipped))
 

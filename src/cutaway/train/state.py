@@ -201,7 +201,7 @@ def require_room(output: Path, needed: int) -> None:
     if free < needed:
         raise CutawayError(
             f"{output} has {free:,} bytes left, and this training needs about {needed:,} for its checkpoints "
-            "and its model: make room, or choose an output folder on another disk."
+            "and its model: free some space, or choose an output folder on another disk."
         )
 
 

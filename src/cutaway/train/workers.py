@@ -192,11 +192,11 @@ class _Process:
         if code < 0:
             why = " It may have run out of memory: try fewer workers." if code == -signal.SIGKILL else ""
             return CutawayError(
-                f"A process that was tokenising the data was ended by signal {-code}.{why} "
-                "What was finished is kept: run the same again to go on."
+                f"A process that was tokenizing the data was ended by signal {-code}.{why} "
+                "Finished work is kept: run the same command again to continue."
             )
         return RuntimeError(
-            f"A process that was tokenising the data ended with code {code}: {said or 'it said nothing'}"
+            f"A process that was tokenizing the data ended with code {code}: {said or 'it said nothing'}"
         )
 
     def end(self) -> None:
@@ -216,8 +216,8 @@ def no_room(folder: Path, error: OSError) -> CutawayError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         remedy = "Make room on that disk (tokens take about as much as the text), or put the cache elsewhere"
     return CutawayError(
-        f"The tokens cannot be written to {folder}: {error.strerror or error}. {remedy}, and run the same again: "
-        "what was finished is kept."
+        f"The tokens cannot be written to {folder}: {error.strerror or error}. {remedy}, and run the same command "
+        "again: finished work is kept."
     )
 
 

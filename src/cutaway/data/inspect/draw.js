@@ -280,6 +280,16 @@ const draw = (() => {
       root.append(heat(data.stream, (row, column, value) => `layer ${row}, ${visible(run.tokens[column])}: ${percent(value)}`,
         data.stream.map((_, layer) => `layer ${layer}`)));
     },
+    sweep(root, run, data) {
+      section(root, data.metric, `clean ${number(data.clean)}, corrupted ${number(data.corrupted)}. A cell is the corrupted text with one piece of the clean run in its place (${data.what}), and shows how much of the difference that brings back: 0 none, 1 all, below 0 the opposite.`);
+      const differs = data.clean_tokens.map((token, i) => token.id === data.corrupted_tokens[i].id ? 0 : 0.5);
+      root.append(chips(data.clean_tokens, differs), chips(data.corrupted_tokens, differs));
+      const columns = data.values[0].map((_, at) => data.what === "head" ? `head ${at}` : visible(data.corrupted_tokens[at]));
+      root.append(heat(data.recovered, (row, column, value) => `layer ${row}, ${columns[column]}${data.what === "head" ? "" : ` (token ${column})`}: ${number(data.values[row][column])}, ${number(value)} of the difference`,
+        data.values.map((_, layer) => `layer ${layer}`), { across: columns }));
+      const cells = data.recovered.flatMap((row, layer) => row.map((value, at) => [`layer ${layer}, ${columns[at]}`, value, `${number(data.values[layer][at])}${data.what === "head" ? "" : `, token ${at}`}`]));
+      root.append(add(make("div", undefined, "scroll"), bars(cells.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 12))));
+    },
     cache(root, run, data) {
       section(root, "What each step computed, and what it found in the cache", `${number(data.per_token_bytes)} bytes a token; `
         + `${number(data.total.multiplications)} multiplications instead of ${number(data.total.without)}.`);
