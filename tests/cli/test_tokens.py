@@ -95,7 +95,7 @@ def test_a_vocabulary_is_learned_from_files_and_written_as_a_folder(cutaway, tmp
         (["-o", "mine"], "both --train FILE and --output FOLDER"),
         (["text", "--train", "a.txt", "-o", "mine"], "leave out the text"),
         (["--train", "missing.txt", "-o", "mine"], "missing.txt"),
-        (["--train", "a.txt", "-o", "full"], "full is already there"),
+        (["--train", "a.txt", "-o", "full"], "full already exists"),
     ],
 )
 def test_a_vocabulary_that_cannot_be_learned_is_refused(cutaway, tmp_path, monkeypatch, line, said):
