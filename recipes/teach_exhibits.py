@@ -34,6 +34,7 @@ import cutaway
 from cutaway.config import Config
 from cutaway.language_model import LanguageModel
 from cutaway.model import GPT
+from cutaway.processor import cores
 from cutaway.train.learner import prepare_blocks
 from cutaway.train.muon import MOMENTUM, SIZE, orthogonal
 
@@ -361,7 +362,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=4000, help=f"steps of {PIECES} x {PIECE} tokens")
     parser.add_argument("--decay", type=int, default=1000, help="over so many steps, the last, the rate falls")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--workers", type=int, default=min(2, os.cpu_count() or 1))
+    parser.add_argument("--workers", type=int, default=min(2, cores()))
     parser.add_argument("--save-every", type=float, default=6, help="minutes")
     parser.add_argument("--look", type=int, default=100, help="measure on held-out stories every so many steps")
     parser.add_argument("--teacher", default="~/.cache/stories15M", help="where the teacher is kept")
