@@ -99,7 +99,7 @@ def test_content_may_come_in_parts_and_a_developer_is_the_system(tokenizer):
         ([{"content": "a"}], r"messages\[0\] must have a role"),
         ([{"role": "asistant", "content": "a"}], "Did you mean 'assistant'"),
         ([{"role": "user", "content": None}], "has no text in its content"),
-        ([{"role": "user", "content": [{"type": "image_url"}]}], "parts that are no text"),
+        ([{"role": "user", "content": [{"type": "image_url"}]}], "parts that are not text"),
         ([{"role": "user", "content": "a"}], "no answer of the assistant"),
         ([{"role": "assistant", "content": "a", "weight": 0.5}], "has the weight 0.5"),
     ],
