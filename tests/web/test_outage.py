@@ -97,13 +97,20 @@ def test_a_model_that_fails_is_named_in_the_message_and_not_above_the_old_pictur
     page.locator(".bars .row").first.wait_for()
     page.locator("summary").first.click()
     page.locator("#other-model").fill("/no/such/folder")
-    page.keyboard.press("Enter")
+    with page.expect_request(lambda one: one.url.endswith("/api/models") and one.method == "POST"):
+        page.keyboard.press("Enter")
+    late = []  # the text is asked for again, and the answer takes its time
+    page.route("**/api/traces", lambda route: late.append(route))
     said = page.locator("[role=alert]")
     said.wait_for()
     assert "Папки /no/such/folder нет." in said.inner_text() and "There is" not in said.inner_text()
     assert page.locator("summary .now").first.inner_text() == "builtin"
-    assert "model=" not in page.url  # the address, too, is that of the pictures
+    page.wait_for_function("() => !location.hash.includes('model=')")  # the address, too, is that of the pictures
     page.locator(".bars .row").first.click()  # and going on goes on with the model that is shown
+    page.wait_for_function("() => location.hash.includes('more=')")
+    while late:
+        late.pop().continue_()
+    page.unroute("**/api/traces")
     page.wait_for_function("() => document.querySelectorAll('.textbox .chips button').length === 5")
 
 

@@ -28,6 +28,8 @@ export interface Trace {
   /** The settings the model is recommended to write with. */
   recommended: { temperature?: number; top_k?: number | null; top_p?: number };
   names: string[];
+  /** What was asked for: the moment's own values, so that they can be told from later ones. */
+  asked: { model: string; text: string; more: number[] };
 }
 
 const TYPING = 120;
@@ -87,6 +89,11 @@ class Moment {
   }
   get busy(): boolean {
     return this.#asked?.busy ?? true;
+  }
+  /** Whether the text carried through is the one that is asked for now, and not the one before. */
+  get current(): boolean {
+    const asked = this.trace?.asked;
+    return asked?.model === this.model && asked.text === this.text && asked.more === this.more;
   }
   get tokens(): Token[] {
     return this.trace?.tokens ?? [];
@@ -204,9 +211,9 @@ class Moment {
             }
             this.ready = model;
             if (!this.trace) void post<Token[]>('tokens', { model, text, ids: more }, signal).then((cut) => (this.cut = spell(cut)), () => undefined);
-            const trace = await post<Trace>('traces', { model, text, more }, signal);
+            const trace = await post<Omit<Trace, 'asked'>>('traces', { model, text, more }, signal);
             for (const done of this.#remade.splice(0)) done();
-            return { ...trace, tokens: spell(trace.tokens) };
+            return { ...trace, tokens: spell(trace.tokens), asked: { model, text, more } };
           };
         },
         { wait: TYPING },
@@ -232,28 +239,25 @@ class Moment {
 export const moment = new Moment();
 
 /** A page's question about the text being shown: `view` is the path after /api/traces/ID/. Null asks nothing. */
-export function askTrace<T>(question: () => { view: string; query?: Query } | null, wait = 0): Answer<T> {
-  return keepAsking<T>(
-    () => {
-      const trace = moment.trace;
-      const asked = question();
-      return trace && asked ? (signal) => get<T>(`traces/${trace.id}/${asked.view}`, asked.query, signal) : null;
-    },
-    { wait },
-  );
+export function askTrace<T>(question: () => { view: string; query?: Query } | null, wait = 0): Answer<T & { of: string }> {
+  return about((trace, asked, signal) => get<T>(`traces/${trace}/${asked.view}`, asked.query, signal), question, wait);
 }
 
 /** The same for a table of numbers. */
 export function askTable(question: () => { view: string; query?: Query } | null): Answer<Table & { of: string }> {
-  return keepAsking<Table & { of: string }>(
+  return about((trace, asked, signal) => getTable(`traces/${trace}/${asked.view}`, asked.query, signal), question, 0);
+}
+
+type Question = { view: string; query?: Query };
+
+/** An answer says of which trace it is: a page may still show the last one while the next is under way. */
+function about<T>(ask: (trace: string, asked: Question, signal: AbortSignal) => Promise<T>, question: () => Question | null, wait: number): Answer<T & { of: string }> {
+  return keepAsking<T & { of: string }>(
     () => {
       const trace = moment.trace;
       const asked = question();
-      if (!trace || !asked) return null;
-      return async (signal) => ({
-        ...(await getTable(`traces/${trace.id}/${asked.view}`, asked.query, signal)),
-        of: trace.id,
-      });
+      return trace && asked ? async (signal) => ({ ...(await ask(trace.id, asked, signal)), of: trace.id }) : null;
     },
+    { wait },
   );
 }
