@@ -64,7 +64,8 @@ builtin: .venv/developer  ## make the built-in model again, from its teacher on 
 	$(BIN)/python benchmarks/exhibits.py
 
 builtin-smoke: .venv/developer  ## the same way, small, with a teacher of random weights (a minute)
-	$(BIN)/python -m pytest tests/test_exhibit_recipes.py tests/test_gpt2_subset.py tests/test_story_recipes.py
+	$(BIN)/python -m pytest tests/recipes/test_exhibit_recipes.py tests/recipes/test_gpt2_subset.py \
+		tests/recipes/test_story_recipes.py
 
 web: web/node_modules/.ready  ## build the explorer's pages again (needs Node; the built ones are in the repository)
 	cd web && npm run build

@@ -8,7 +8,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-NATIVE = Path("src/cutaway/native")
+NATIVE = Path("src/cutaway/runtime/native/kernels")
 FLAGS = ["-std=c++20", "-O3", "-ffp-contract=off", "-Wno-psabi", "-Wno-maybe-uninitialized", "-pthread"]
 SANITIZE = os.environ.get("CUTAWAY_SANITIZE")  # "address" or "thread": for the slow tests
 if SANITIZE:
@@ -44,7 +44,7 @@ class BuildKernels(build_ext):
 
 
 kernels = Extension(
-    "cutaway.engine._kernels",  # not a Python module: ctypes calls it
+    "cutaway.runtime.native._kernels",  # not a Python module: ctypes calls it
     sources=[str(path) for path in sorted(NATIVE.glob("*.cpp"))],
     depends=[str(path) for path in sorted([*NATIVE.glob("*.h"), *NATIVE.glob("*.inc")])],
     extra_compile_args=FLAGS,

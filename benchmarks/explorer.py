@@ -109,10 +109,10 @@ def first_paint(where: str, rounds: int) -> float | None:
 
 
 def gpt2_sized(folder: Path) -> str:
-    from cutaway.config import SIZES
     from cutaway.language_model import LanguageModel
-    from cutaway.model import GPT
-    from cutaway.tokenizer import Tokenizer
+    from cutaway.models.gpt2.model import GPT
+    from cutaway.models.gpt2.shape import SIZES
+    from cutaway.text.tokenizer import Tokenizer
 
     LanguageModel(GPT(SIZES["gpt2"]), Tokenizer.load("gpt2"), "gpt2-sized").save(folder)
     return str(folder)

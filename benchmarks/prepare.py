@@ -23,8 +23,8 @@ from pathlib import Path
 
 from cutaway import Tokenizer
 from cutaway.tasks import Language
-from cutaway.train.shards import prepare
-from cutaway.train.workers import cores
+from cutaway.train.data.shards import prepare
+from cutaway.train.data.workers import cores
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -13,11 +13,11 @@ import statistics
 import time
 from pathlib import Path
 
-from cutaway.config import SIZES
-from cutaway.engine.batch import NativeBatch
-from cutaway.engine.bench import random_weights
-from cutaway.engine.native import Engine
-from cutaway.tokenizer import Tokenizer
+from cutaway.bench.run import random_weights
+from cutaway.models.gpt2.shape import SIZES
+from cutaway.runtime.native.batch import NativeBatch
+from cutaway.runtime.native.engine import Engine
+from cutaway.text.tokenizer import Tokenizer
 
 PROSE = (Path(__file__).parents[1] / "docs" / "generation.md").read_text(encoding="utf-8")
 PHRASE = "The robot must obey the orders given it by human beings, except where such orders would conflict. "

@@ -23,7 +23,8 @@ from pathlib import Path
 import tiktoken
 import tokenizers
 
-from cutaway import Tokenizer, bpe, vocabulary
+from cutaway import Tokenizer
+from cutaway.text import bpe, vocabulary
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SIZE = 300_000  # characters of each of two sources
@@ -128,7 +129,7 @@ def encoding(texts: dict[str, str], repeats: int) -> list[dict[str, object]]:
 
 def loading(repeats: int) -> tuple[float, float]:
     """Seconds from GPT-2's files to a tokenizer that is ready, nothing kept from the last time; clock and processor."""
-    from cutaway.tokenizer import _gpt2
+    from cutaway.text.tokenizer import _gpt2
 
     taken = rounds({"load": lambda: (_gpt2.cache_clear(), Tokenizer.load())}, repeats)["load"]
     return statistics.median(clock for clock, _ in taken), statistics.median(used for _, used in taken)

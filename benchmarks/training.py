@@ -63,7 +63,7 @@ def prepare(folder: Path, shape: str) -> None:
     """Learn the vocabulary and cut the data into tokens, before any clock runs."""
     from cutaway import Tokenizer
     from cutaway.tasks import Language
-    from cutaway.train.shards import prepare
+    from cutaway.train.data.shards import prepare
 
     write_text(folder / "text.txt")
     entries = SHAPES[shape]["vocabulary"]
@@ -98,7 +98,7 @@ def rows(folder: Path, shape: str, precision: str, steps: int) -> Any:
     import torch
 
     from cutaway.train import setup
-    from cutaway.train.batches import Batches
+    from cutaway.train.data.batches import Batches
     from cutaway.train.distributed import Team
     from cutaway.train.recipe import Recipe
 
@@ -148,8 +148,8 @@ def plain(folder: Path, shape: str, steps: int, precision: str) -> list[float]:
     """Our model in the ten lines everybody writes."""
     import torch
 
-    from cutaway.config import Config
-    from cutaway.model import GPT
+    from cutaway.models.gpt2.model import GPT
+    from cutaway.models.gpt2.shape import Config
 
     size = SHAPES[shape]
     vocabulary, batches = rows(folder, shape, precision, steps)

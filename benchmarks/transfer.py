@@ -38,12 +38,12 @@ from cutaway.errors import CutawayError
 from cutaway.evaluate.answers import score_answers
 from cutaway.evaluate.scores import rouge
 from cutaway.tasks import Summary, load_task
-from cutaway.train.batches import IGNORED, once
+from cutaway.train.data.batches import IGNORED, once
+from cutaway.train.data.shards import prepare
 from cutaway.train.loop import train
 from cutaway.train.picture import HEIGHT, STYLE, TOP, WIDTH, nice_ticks
 from cutaway.train.recipe import Recipe, located
 from cutaway.train.resuming import write_text
-from cutaway.train.shards import prepare
 
 RECIPES = Path(__file__).resolve().parents[1] / "recipes"
 LENGTH = 112

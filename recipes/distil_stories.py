@@ -34,7 +34,7 @@ from sample_stories import Teacher, teacher_files
 from torch import Tensor
 
 import cutaway
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
 from cutaway.tasks import Language
 from cutaway.train.learner import prepare_blocks
 from cutaway.train.optimizer import clip, make_optimizer, set_learning_rate

@@ -15,7 +15,7 @@ import torch
 
 import cutaway
 from cutaway.language_model import LanguageModel
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
 
 CONTEXT = 1024
 

@@ -23,8 +23,8 @@ from exhibits import documents
 
 import cutaway
 from cutaway.tasks import Language
-from cutaway.train.records import records
-from cutaway.vocabulary import ALPHABET, END, Vocabulary
+from cutaway.text.vocabulary import ALPHABET, END, Vocabulary
+from cutaway.train.data.records import records
 
 RARE = 5
 """A token the stories use fewer times than this is not taken for their sake."""

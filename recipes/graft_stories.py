@@ -28,16 +28,16 @@ from sample_stories import Teacher, teacher_files
 from torch import Tensor
 
 import cutaway
-from cutaway.config import Config
 from cutaway.language_model import LanguageModel
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
 from cutaway.tasks import Language
+from cutaway.train.data.records import records
+from cutaway.train.data.shards import Dataset
 from cutaway.train.loss import next_token_loss
 from cutaway.train.optimizer import clip, make_optimizer, set_learning_rate
 from cutaway.train.recipe import Recipe, Train
-from cutaway.train.records import records
 from cutaway.train.setup import prepare_data
-from cutaway.train.shards import Dataset
 
 CONTEXT, VOCABULARY, STEPS = 512, 4096, 600
 SCALE = 6.0

@@ -31,10 +31,10 @@ from teacher_cache import Cache, Groups, divide
 from torch import Tensor
 
 import cutaway
-from cutaway.config import Config
 from cutaway.language_model import LanguageModel
-from cutaway.model import GPT
-from cutaway.processor import cores
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
+from cutaway.runtime.processor import cores
 from cutaway.train.learner import prepare_blocks
 from cutaway.train.muon import MOMENTUM, SIZE, orthogonal
 

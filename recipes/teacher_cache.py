@@ -25,9 +25,9 @@ from torch import Tensor
 
 import cutaway
 from cutaway.tasks import Language
-from cutaway.train.held_out import mix
-from cutaway.train.pieces import identity
-from cutaway.train.records import records
+from cutaway.train.data.held_out import mix
+from cutaway.train.data.pieces import identity
+from cutaway.train.data.records import records
 
 HELD_OUT, SHARD = 400, 500
 """Stories that are never trained on, and stories in a shard."""

@@ -17,9 +17,9 @@ os.environ["CUTAWAY_OFFLINE"] = "1"
 import pytest
 import torch
 
-from cutaway import processor
-from cutaway.config import Config
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
+from cutaway.runtime import processor
 
 torch.set_num_threads(1)
 
@@ -120,7 +120,7 @@ def twin():
 def tiny_lm(tiny):
     """The tiny model with a tokenizer of its own: 256 bytes, 63 merges and the end token."""
     from cutaway.language_model import LanguageModel
-    from cutaway.tokenizer import Tokenizer
+    from cutaway.text.tokenizer import Tokenizer
 
     texts = ["A robot must obey the orders given it by human beings, except where such orders would conflict. "] * 3
     texts += ["Once upon a time there was a little fox who wanted to see what was on the other side of the hill. "] * 3

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import cutaway
-from cutaway.config import ACTIVATIONS, Config
-from cutaway.engine import library
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import ACTIVATIONS, Config
+from cutaway.runtime.native import library
 
 HOW = [{"engine": "torch"}, {}, {"weights": "int8"}, {"weights": "int4"}][: 2 if library.load() is None else 4]
 WAYS = {"deepcopy": copy.deepcopy, "pickle": lambda lm: pickle.loads(pickle.dumps(lm))}

@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from cutaway.config import SIZES, Config
+    from cutaway.decoding.generate import Result
     from cutaway.errors import CutawayError
-    from cutaway.generate import Result
     from cutaway.language_model import LanguageModel, load
-    from cutaway.model import GPT
-    from cutaway.scoring import Score
-    from cutaway.tokenizer import Tokenizer
-    from cutaway.trace import Trace
+    from cutaway.models.gpt2.model import GPT
+    from cutaway.models.gpt2.shape import SIZES, Config
+    from cutaway.parts.trace import Trace
+    from cutaway.runtime.scoring import Score
+    from cutaway.text.tokenizer import Tokenizer
 
 _HOME = {
-    "SIZES": "config", "Config": "config", "CutawayError": "errors", "GPT": "model", "LanguageModel": "language_model",
-    "Result": "generate", "Score": "scoring", "Tokenizer": "tokenizer", "Trace": "trace", "load": "language_model",
+    "SIZES": "models.gpt2.shape", "Config": "models.gpt2.shape", "GPT": "models.gpt2.model", "Trace": "parts.trace",
+    "Tokenizer": "text.tokenizer", "Result": "decoding.generate", "Score": "runtime.scoring",
+    "CutawayError": "errors", "LanguageModel": "language_model", "load": "language_model",
 }  # fmt: skip
 __all__ = ["GPT", "SIZES", "Config", "CutawayError", "LanguageModel", "Result", "Score", "Tokenizer", "Trace", "load"]
 

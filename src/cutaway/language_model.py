@@ -11,30 +11,30 @@ from typing import TYPE_CHECKING, Any, overload
 from cutaway import checkpoint
 from cutaway.checkpoint.locate import is_packed, locate
 from cutaway.checkpoint.recommended import read_recommended
-from cutaway.config import Config
-from cutaway.engine.choice import choose
-from cutaway.engine.library import check_kind
-from cutaway.engine.native import Engine, Scores
-from cutaway.engine.pack import numbers_in, unpack
+from cutaway.decoding.batch import Machine, open_batch
+from cutaway.decoding.generate import Result, Settings, TextStream, generate
+from cutaway.decoding.sampling import is_whole, likeliest, softmax
 from cutaway.errors import CutawayError, nearest
-from cutaway.generate import Result, Settings, TextStream, generate
-from cutaway.no_tokenizer import NoTokenizer
-from cutaway.reading import Machine, open_batch
-from cutaway.sampling import is_whole, likeliest, softmax
-from cutaway.tokenizer import Tokenizer
-from cutaway.vocabulary import NoVocabulary
+from cutaway.models.gpt2.shape import Config
+from cutaway.runtime.choice import choose
+from cutaway.runtime.native.engine import Engine, Scores
+from cutaway.runtime.native.library import check_kind
+from cutaway.runtime.native.pack import numbers_in, unpack
+from cutaway.text.no_tokenizer import NoTokenizer
+from cutaway.text.tokenizer import Tokenizer
+from cutaway.text.vocabulary import NoVocabulary
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from cutaway.async_stream import AsyncTextStream
+    from cutaway.decoding.async_stream import AsyncTextStream
     from cutaway.inspect.change import Change
     from cutaway.inspect.metric import Metric
     from cutaway.inspect.sweep import Sweep
-    from cutaway.model import GPT
-    from cutaway.scoring import Score
-    from cutaway.trace import Replacement, Trace
+    from cutaway.models.gpt2.model import GPT
+    from cutaway.parts.trace import Replacement, Trace
+    from cutaway.runtime.scoring import Score
 
 DTYPES = ("float32", "bfloat16", "float16")
 """The number types that torch may be asked to compute in."""
@@ -93,7 +93,7 @@ class LanguageModel:
         if self._engine is None and self.weights is None:
             return self.model
         if self._engine is None or (self._model is not None and versions(self._model) != self._packed_from):
-            from cutaway.engine.calibrate import pack_on_loading
+            from cutaway.runtime.native.calibrate import pack_on_loading
 
             weights = self.weights or (self._engine.weights if self._engine else "float32")
             self._packed_from = versions(self.model)
@@ -144,7 +144,7 @@ class LanguageModel:
         """
         import torch
 
-        from cutaway.batched import read_texts
+        from cutaway.runtime.torch_texts import read_texts
 
         texts, listed = self.several(text)
         with torch.no_grad():
@@ -161,7 +161,7 @@ class LanguageModel:
 
         The first token is scored after the end token, which every text begins after. A list of texts gives a list.
         """
-        from cutaway.scoring import score
+        from cutaway.runtime.scoring import score
 
         texts, listed = self.several(text)
         found = score(self, texts, check_count(k, 0))
@@ -174,7 +174,7 @@ class LanguageModel:
         """
         import torch
 
-        from cutaway.batched import read_texts
+        from cutaway.runtime.torch_texts import read_texts
 
         several, listed = self.several(texts)
         with torch.no_grad():
@@ -257,7 +257,7 @@ class LanguageModel:
         """Continue every prompt, by drawing tokens or by a beam search."""
         if not how.beams:
             return generate(machine, self.tokenizer, prompts, how)
-        from cutaway.beams import search
+        from cutaway.decoding.beams import search
 
         return search(machine, self.tokenizer, prompts, how)
 
@@ -278,7 +278,7 @@ class LanguageModel:
         self, prompt: Prompt = "", max_tokens: int | None = None, *, changes: Sequence[Change] = (), **settings: Any
     ) -> AsyncTextStream:
         """`stream` for `async for`: the model runs in a thread, and stops when the task is cancelled."""
-        from cutaway.async_stream import AsyncTextStream
+        from cutaway.decoding.async_stream import AsyncTextStream
 
         return AsyncTextStream(self.stream(prompt, max_tokens, changes=changes, **settings))
 
@@ -310,7 +310,7 @@ class LanguageModel:
         The values have no batch dimension: `trace["blocks.0.attention.weights"]` is [head, query, key]. The model runs
         as far as the last of them. They carry no gradient, unless one is asked for.
         """
-        from cutaway.trace import TextTrace
+        from cutaway.parts.trace import TextTrace
 
         trace, ids = TextTrace(self.config, keep, replace, gradient), self.batch_of_one(text)
         trace.follow(lambda: self.model(ids, trace=trace))
@@ -318,7 +318,7 @@ class LanguageModel:
 
     def traces(self, texts: Sequence[Prompt], keep: str | Iterable[str] = "*") -> list[Trace]:
         """A trace of each of several texts, which are read together; no padding is left in them."""
-        from cutaway.batched import trace_texts
+        from cutaway.runtime.torch_texts import trace_texts
 
         return trace_texts(self.model, self.several(texts)[0], keep)
 
@@ -441,7 +441,7 @@ def load_packed(
     tokenizer: str | Path | Tokenizer | None = None,
 ) -> LanguageModel:
     """A file that `cutaway convert --to cutaway-int8` wrote; where the native engine is not wanted, torch runs it."""
-    from cutaway.engine import stored
+    from cutaway.runtime.native import packed_file as stored
 
     packed = stored.read(path)
     known = find_tokenizer(tokenizer, path, packed.config, name)

@@ -11,12 +11,12 @@ from safetensors.torch import load_file, save_file
 
 import cutaway
 from cutaway.checkpoint import adapter
-from cutaway.config import Config
 from cutaway.errors import CutawayError
 from cutaway.language_model import LanguageModel
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
 from cutaway.tasks import Translation, load_task
-from cutaway.tokenizer import Tokenizer
+from cutaway.text.tokenizer import Tokenizer
 from cutaway.train import run
 
 IDS = torch.tensor([[5, 7, 9, 11, 250, 3, 2, 1]])

@@ -12,10 +12,10 @@ from transformers import AutoTokenizer
 from cutaway import checkpoint
 from cutaway.checkpoint import huggingface, names
 from cutaway.checkpoint.files import shown
-from cutaway.config import Config
 from cutaway.errors import CutawayError
-from cutaway.model import GPT
-from cutaway.tokenizer import Tokenizer
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
+from cutaway.text.tokenizer import Tokenizer
 
 
 def ours(**changes: object) -> GPT:

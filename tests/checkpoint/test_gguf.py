@@ -17,13 +17,13 @@ import pytest
 import torch
 
 import cutaway
-from cutaway.cache import Cache
 from cutaway.checkpoint import gguf as export
-from cutaway.config import Config
 from cutaway.errors import CutawayError
-from cutaway.model import GPT
-from cutaway.tokenizer import Tokenizer
-from cutaway.vocabulary import ALPHABET, END, Vocabulary
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
+from cutaway.parts.cache import Cache
+from cutaway.text.tokenizer import Tokenizer
+from cutaway.text.vocabulary import ALPHABET, END, Vocabulary
 
 STEPS = 32
 GAP = 0.04

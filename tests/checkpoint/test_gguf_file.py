@@ -14,11 +14,11 @@ import cutaway
 from cutaway import checkpoint
 from cutaway.checkpoint import gguf as export
 from cutaway.checkpoint import gguf_file
-from cutaway.config import Config
 from cutaway.errors import CutawayError
-from cutaway.model import GPT
-from cutaway.tokenizer import Tokenizer
-from cutaway.vocabulary import ALPHABET, END, Vocabulary
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
+from cutaway.text.tokenizer import Tokenizer
+from cutaway.text.vocabulary import ALPHABET, END, Vocabulary
 
 SMALL = Tokenizer.load("gpt2").merges[:200]
 TOKENIZER = Tokenizer(

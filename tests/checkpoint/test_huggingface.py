@@ -14,9 +14,9 @@ from transformers import GPT2Config, GPT2LMHeadModel, GPT2Model
 
 from cutaway import checkpoint
 from cutaway.checkpoint import huggingface
-from cutaway.config import Config
 from cutaway.errors import CutawayError
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
 
 TINY = Config(vocabulary=99, context=20, width=24, layers=3, heads=4, dropout=0.1, end_token=7)
 IDS = torch.tensor([[5, 98, 0, 41, 41, 12, 77, 3]])

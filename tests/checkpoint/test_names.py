@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from cutaway.checkpoint import names
-from cutaway.config import Config
 from cutaway.errors import CutawayError
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
 
 TINY = Config(vocabulary=99, context=20, width=24, layers=3, heads=4)
 
@@ -113,8 +113,8 @@ def test_a_model_is_built_without_the_compiler_that_torch_loads_to_draw_first_we
     code = """
 import sys
 from cutaway.checkpoint import names
-from cutaway.config import Config
-from cutaway.model import GPT
+from cutaway.models.gpt2.shape import Config
+from cutaway.models.gpt2.model import GPT
 config = Config(vocabulary=9, context=2, width=2, layers=1, heads=1)
 names.build(config, dict(names.tensors(GPT(config))), "some.file")
 sys.exit("sympy" in sys.modules)

@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from cutaway.checkpoint import onnx as export
-from cutaway.config import Config
 from cutaway.errors import CutawayError
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
 
 SHAPE = Config(vocabulary=97, context=32, width=48, layers=3, heads=4)
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from cutaway import checkpoint
 from cutaway.checkpoint import openai, tensorflow_file
 from cutaway.checkpoint.crc32c import POLYNOMIAL, SHORT, crc32c, unmask
-from cutaway.config import Config
 from cutaway.errors import CutawayError
-from cutaway.tokenizer import Tokenizer
+from cutaway.models.gpt2.shape import Config
+from cutaway.text.tokenizer import Tokenizer
 
 FIXTURE = Path(__file__).parent / "fixtures" / "openai"
 DATA = "model.ckpt.data-00000-of-00001"

@@ -77,7 +77,7 @@ def test_what_is_recommended_is_written_with_the_model_and_transformers_reads_it
 
 
 def test_packed_weights_keep_it(folder, tmp_path):
-    from cutaway.engine import stored
+    from cutaway.runtime.native import packed_file as stored
 
     lm = cutaway.load(say(folder, temperature=0.6), weights="int8")
     stored.write(lm.machine.packed, lm.tokenizer, tmp_path / "model.cutaway", recommended=lm.recommended)

@@ -55,9 +55,9 @@ def trained(tiny_lm, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Any]
     """A function: a task -> the folder of a model for it, small and with random weights, context 48."""
     import torch
 
-    from cutaway.config import Config
     from cutaway.language_model import LanguageModel
-    from cutaway.model import GPT
+    from cutaway.models.gpt2.model import GPT
+    from cutaway.models.gpt2.shape import Config
     from cutaway.tasks import save_task
     from cutaway.tasks.head import Classifier, write_classifier
 

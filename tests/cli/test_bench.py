@@ -2,7 +2,7 @@
 
 import pytest
 
-from cutaway.engine import library
+from cutaway.runtime.native import library
 
 
 def test_an_unknown_size_is_refused_with_the_known_ones(cutaway):

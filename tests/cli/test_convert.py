@@ -115,7 +115,7 @@ def test_the_model_may_be_named_with_the_option_as_everywhere_else(cutaway, fold
 
 @pytest.mark.parametrize("kind", ["int8", "int4", "bfloat16", "float32"])
 def test_a_packed_model_says_what_it_cost_and_writes(cutaway, folder, tmp_path, kind):
-    library = pytest.importorskip("cutaway.engine.library")
+    library = pytest.importorskip("cutaway.runtime.native.library")
     if library.load() is None:
         pytest.skip("the native engine is not built here")
     out = tmp_path / "tiny.cutaway"

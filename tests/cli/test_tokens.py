@@ -110,8 +110,8 @@ def test_a_vocabulary_that_cannot_be_learned_is_refused(cutaway, tmp_path, monke
 
 
 def test_gpt2s_id_stands_beside_ours_where_the_vocabulary_is_a_part_of_gpt2s(cutaway, tmp_path):
-    from cutaway.tokenizer import Tokenizer
-    from cutaway.vocabulary import END, Vocabulary
+    from cutaway.text.tokenizer import Tokenizer
+    from cutaway.text.vocabulary import END, Vocabulary
 
     gpt2 = Tokenizer.load("gpt2")
     tokens = {name: token for name, token in gpt2.vocabulary.items() if token < 256 + 1000}

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 import torch
 
-from cutaway.config import Config
 from cutaway.errors import CutawayError
 from cutaway.evaluate import answers
 from cutaway.evaluate.answers import score_answers
 from cutaway.language_model import LanguageModel
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
 from cutaway.tasks import Choice, Classification, Language, Summary, Translation
 from cutaway.tasks.answer import TextClassifier, classify
 from cutaway.tasks.head import Classifier
-from cutaway.tokenizer import Tokenizer
+from cutaway.text.tokenizer import Tokenizer
 
 SPECIALS = ("<|translate|>", "<|summarize|>", "<|start|>", "<|delimiter|>", "<|extract|>")
 TEXTS = ["the fox runs over the hill", "the dog sleeps", "a fox", "in the sun the little dog sleeps"]

@@ -10,12 +10,12 @@ from itertools import islice
 import pytest
 import torch
 
-from cutaway.config import Config
 from cutaway.errors import CutawayError
 from cutaway.evaluate.lambada import STOP_WORDS, lambada, stop_tokens
 from cutaway.language_model import LanguageModel
-from cutaway.model import GPT
-from cutaway.tokenizer import Tokenizer
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
+from cutaway.text.tokenizer import Tokenizer
 
 
 def wild(model: GPT) -> GPT:

@@ -12,7 +12,7 @@ from cutaway.evaluate.lambada import Lambada, lambada
 from cutaway.evaluate.perplexity import Perplexity, perplexity
 from cutaway.evaluate.run import evaluate
 from cutaway.evaluate.wikitext import NAME, count_words, detokenize
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
 from cutaway.tasks import Classification
 from cutaway.tasks.answer import TextClassifier
 from cutaway.tasks.head import Classifier
@@ -69,7 +69,7 @@ def test_a_file_of_documents_is_measured_document_by_document(tiny_lm, tmp_path)
 
 
 def test_a_long_document_is_measured_whole(tiny_lm, tmp_path, monkeypatch):
-    from cutaway.train import records
+    from cutaway.train.data import records
 
     monkeypatch.setattr(records.blocks, "__defaults__", (None, 64))  # blocks of 64 bytes
     text = "Once upon a time there was a little fox who wanted to see the other side. " * 5

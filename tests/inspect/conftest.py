@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from cutaway.config import Config
 from cutaway.inspect.run import Run, run
 from cutaway.language_model import LanguageModel
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
 
 TEXT = "Once upon a time there was a little fox who wanted to see a little hill"
 

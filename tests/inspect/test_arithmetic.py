@@ -7,15 +7,15 @@ import math
 import pytest
 import torch
 
-from cutaway.config import Config
 from cutaway.errors import CutawayError
 from cutaway.inspect.arithmetic import MAKERS, PROBABILITIES, STANDARDIZED, explain
 from cutaway.inspect.change import AblateHead
 from cutaway.inspect.run import Run, run
 from cutaway.inspect.values import AXES
 from cutaway.language_model import LanguageModel
-from cutaway.model import GPT
-from cutaway.trace import names
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
+from cutaway.parts.trace import names
 
 TEXT = "A robot must obey the orders"
 

@@ -15,8 +15,8 @@ from cutaway.inspect.change import AblateHead, AblateNeuron, Change, Patch, Stee
 from cutaway.inspect.generation import generation
 from cutaway.inspect.run import run, written
 from cutaway.language_model import LanguageModel
-from cutaway.model import GPT
-from cutaway.trace import where
+from cutaway.models.gpt2.model import GPT
+from cutaway.parts.trace import where
 
 
 def copied(model: GPT) -> GPT:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from cutaway.decoding.sampling import Sampling, probabilities
 from cutaway.errors import CutawayError
 from cutaway.inspect.choices import choices
-from cutaway.sampling import Sampling, probabilities
 
 TEXT = "Once upon a time there was"
 

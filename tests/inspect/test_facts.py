@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from cutaway.config import Config
 from cutaway.errors import CutawayError
 from cutaway.inspect.facts import FACTS, facts, place_of
 from cutaway.inspect.parameters import parameters
 from cutaway.inspect.run import Run, run
 from cutaway.language_model import LanguageModel
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
 
 TEXT = "Tom had a red ball. He liked to play with it."
 

@@ -7,13 +7,13 @@ import json
 import pytest
 import torch
 
-from cutaway.config import Config
 from cutaway.errors import CutawayError
 from cutaway.inspect.cache import cache, multiplications
 from cutaway.inspect.generation import generation
 from cutaway.language_model import LanguageModel
-from cutaway.model import GPT
-from cutaway.trace import names
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
+from cutaway.parts.trace import names
 
 
 def test_every_step_is_kept_and_together_they_are_the_trace_of_the_whole(tiny_lm):
@@ -62,7 +62,7 @@ def test_multiplications_equal_a_count_by_hand():
 def test_multiplications_equal_those_torch_counts(tiny_lm):
     from torch.utils.flop_counter import FlopCounterMode
 
-    from cutaway.trace import Trace
+    from cutaway.parts.trace import Trace
 
     model, ids = tiny_lm.model, torch.tensor([[5, 6, 7, 8, 9]])
     with FlopCounterMode(display=False) as counter, torch.no_grad():

@@ -5,9 +5,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cutaway.config import SIZES, Config
 from cutaway.inspect.parameters import IN_THE_PAPER, Parameters, in_the_paper, parameters
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import SIZES, Config
 
 EXACT = {"gpt2": 124_439_808, "gpt2-medium": 354_823_168, "gpt2-large": 774_030_080, "gpt2-xl": 1_557_611_200}
 

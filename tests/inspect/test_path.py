@@ -10,13 +10,13 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cutaway.config import Config
 from cutaway.errors import CutawayError
 from cutaway.inspect.change import AblateHead, Steer
 from cutaway.inspect.path import attribution, path
 from cutaway.inspect.run import run
 from cutaway.language_model import LanguageModel
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
 
 
 def total(parts) -> float:

@@ -17,7 +17,7 @@ from cutaway.inspect.generation import generation
 from cutaway.inspect.numbers import Token, rounded
 from cutaway.inspect.run import run, written
 from cutaway.inspect.values import values
-from cutaway.trace import names
+from cutaway.parts.trace import names
 
 
 def test_a_run_gives_what_a_trace_gives(tiny_lm, seen):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import cutaway
-from cutaway.engine import library
 from cutaway.errors import CutawayError
 from cutaway.inspect.change import AblateHead, AblateNeuron, Patch, Steer, Toward
 from cutaway.inspect.generation import generation
 from cutaway.inspect.run import run
+from cutaway.runtime.native import library
 
 PROMPTS = ["Once upon a time", "A robot", "the other side of the hill"]
 CHANGES = [

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from cutaway.config import SIZES, Config
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import SIZES, Config
 
 
 def cheap_weights(model: GPT) -> GPT:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cutaway.decoding.sampling import Sampling, probabilities
 from cutaway.inspect.attention import attention, heads
 from cutaway.inspect.lens import lens
 from cutaway.inspect.run import run
 from cutaway.inspect.values import values
-from cutaway.sampling import Sampling, probabilities
 from cutaway.serve import explorer as remembering
 
 TEXT = "Once upon a time there was a little fox"

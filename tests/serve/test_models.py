@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from cutaway.config import SIZES
 from cutaway.inspect.parameters import parameters
+from cutaway.models.gpt2.shape import SIZES
 from cutaway.serve.models import AWAKE, Models
 
 

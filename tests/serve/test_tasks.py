@@ -67,9 +67,9 @@ def judges(tiny_lm, tmp_path_factory) -> dict[str, str]:
     """Untrained judges of several texts, and a translator that must be told the direction, each in a folder."""
     import torch
 
-    from cutaway.config import Config
     from cutaway.language_model import LanguageModel
-    from cutaway.model import GPT
+    from cutaway.models.gpt2.model import GPT
+    from cutaway.models.gpt2.shape import Config
     from cutaway.tasks import Choice, Entailment, Similarity, Translation, save_task
     from cutaway.tasks.head import Classifier, write_classifier
 

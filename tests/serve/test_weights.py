@@ -28,7 +28,7 @@ def test_small_pictures_come_together(client, tiny_lm):
 
 
 def test_the_four_sizes_need_no_weights(client):
-    from cutaway.config import SIZES
+    from cutaway.models.gpt2.shape import SIZES
 
     found = {one["name"]: one for one in client.get("/api/weights/sizes").json()}
     assert list(found) == list(SIZES)

@@ -102,7 +102,7 @@ def test_a_mistake_reaches_the_one_who_asked():
 def test_how_far_the_work_is_can_be_asked_meanwhile(tiny_lm):
     import torch
 
-    from cutaway.model import GPT
+    from cutaway.models.gpt2.model import GPT
 
     worker, held, go_on = Worker(), threading.Event(), threading.Event()
     model = GPT(tiny_lm.config).eval()
@@ -140,7 +140,7 @@ def test_the_way_back_through_the_blocks_counts_as_one_pass_and_can_be_left(tiny
     from cutaway.inspect.run import run as carried
     from cutaway.inspect.saliency import saliency
     from cutaway.language_model import LanguageModel
-    from cutaway.model import GPT
+    from cutaway.models.gpt2.model import GPT
 
     worker = Worker()
     lm = LanguageModel(GPT(tiny_lm.config).eval(), tiny_lm.tokenizer, "watched")

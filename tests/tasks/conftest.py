@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cutaway.tokenizer import Tokenizer
+from cutaway.text.tokenizer import Tokenizer
 
 TEXTS = [
     "the fox runs over the hill and the little dog sleeps in the sun",

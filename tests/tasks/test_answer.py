@@ -6,10 +6,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from cutaway.config import Config
 from cutaway.errors import CutawayError
 from cutaway.language_model import LanguageModel
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
 from cutaway.tasks import Choice, Classification, Language, Summary, Translation, save_task
 from cutaway.tasks.answer import TextClassifier, classify, load_classifier, summarize, trained_for, translate
 from cutaway.tasks.head import Classifier, label_loss, write_classifier

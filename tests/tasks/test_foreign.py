@@ -13,7 +13,7 @@ from cutaway.errors import CutawayError
 from cutaway.tasks import Classification, load_task
 from cutaway.tasks.answer import classify, load_classifier
 from cutaway.tasks.head import read_classifier
-from cutaway.tokenizer import Tokenizer
+from cutaway.text.tokenizer import Tokenizer
 from cutaway.train.loop import train
 from cutaway.train.recipe import Recipe
 

@@ -11,9 +11,9 @@ import torch.nn.functional as F
 
 import cutaway
 from cutaway.checkpoint import huggingface
-from cutaway.config import Config
 from cutaway.errors import CutawayError
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
 from cutaway.tasks import Choice, Classification, Similarity, load_task
 from cutaway.tasks.head import Classifier, by_record, label_loss, read_classifier, write_classifier
 

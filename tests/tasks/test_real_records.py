@@ -7,8 +7,8 @@ from itertools import islice
 import pytest
 
 from cutaway.tasks import Classification, Translation
-from cutaway.tokenizer import Tokenizer
-from cutaway.train.records import records
+from cutaway.text.tokenizer import Tokenizer
+from cutaway.train.data.records import records
 
 
 @pytest.fixture(scope="module")

@@ -138,7 +138,7 @@ def test_a_folder_that_cannot_be_written_is_reported(tmp_path):
 
 
 def test_a_tokenizer_without_the_separator_is_refused():
-    from cutaway.tokenizer import Tokenizer
+    from cutaway.text.tokenizer import Tokenizer
 
     with pytest.raises(CutawayError, match=r"no <\|translate\|>.*with_specials"):
         Translation().examples({"source": "a", "target": "b"}, Tokenizer.load("gpt2"))

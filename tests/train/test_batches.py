@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from cutaway.errors import CutawayError
 from cutaway.tasks import Language, Translation
-from cutaway.tokenizer import Tokenizer
-from cutaway.train.batches import IGNORED, Batch, Batches, once
-from cutaway.train.order import key, shuffled
-from cutaway.train.shards import Split, prepare
+from cutaway.text.tokenizer import Tokenizer
+from cutaway.train.data.batches import IGNORED, Batch, Batches, once
+from cutaway.train.data.order import key, shuffled
+from cutaway.train.data.shards import Split, prepare
 
 
 def plain(size: int) -> Split:

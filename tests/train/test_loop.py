@@ -86,7 +86,7 @@ def test_pieces_of_unequal_answers_add_up_to_the_batch(settings, tmp_path, recor
 def test_the_loss_is_that_of_plain_cross_entropy_and_plain_adamw(settings, tmp_path, record):
     """The whole loop against twenty lines that anyone can check."""
     from cutaway.train import setup
-    from cutaway.train.batches import Batches
+    from cutaway.train.data.batches import Batches
     from cutaway.train.distributed import Team
     from cutaway.train.optimizer import learning_rate
 

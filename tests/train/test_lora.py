@@ -4,9 +4,9 @@ import pytest
 import torch
 
 import cutaway
-from cutaway.config import Config
 from cutaway.errors import CutawayError
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
 from cutaway.tasks.head import Classifier
 from cutaway.train import lora
 from cutaway.train.events import Prepared

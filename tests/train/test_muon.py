@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from cutaway.config import Config
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
 from cutaway.train.muon import Muon, orthogonal
 from cutaway.train.optimizer import make_optimizer
 from cutaway.train.recipe import Train

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from cutaway.config import Config
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
 from cutaway.train.optimizer import clip, learning_rate, make_optimizer
 from cutaway.train.recipe import Train
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import cutaway
-from cutaway.config import Config
 from cutaway.errors import CutawayError
+from cutaway.models.gpt2.shape import Config
 from cutaway.tasks import Classification, Language, Translation
 from cutaway.train import plan
 from cutaway.train.events import Prepared

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cutaway.errors import CutawayError
-from cutaway.train import records as module
-from cutaway.train.records import blocks, records
-from cutaway.train.sources import Source, find
+from cutaway.train.data import records as module
+from cutaway.train.data.records import blocks, records
+from cutaway.train.data.sources import Source, find
 
 PAIR = ("source", "target")
 PAIRS = [{"source": "Go.", "target": "Va !"}, {"source": "He ran — fast.", "target": "Il a couru."}]

@@ -127,9 +127,9 @@ def talk(number):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_of_conversations_only_what_the_assistant_says_is_a_target(tmp_path, workers):
     from cutaway.tasks import Chat
-    from cutaway.tokenizer import Tokenizer
-    from cutaway.train.batches import IGNORED, Batches, once
-    from cutaway.train.shards import prepare
+    from cutaway.text.tokenizer import Tokenizer
+    from cutaway.train.data.batches import IGNORED, Batches, once
+    from cutaway.train.data.shards import prepare
 
     (tmp_path / "talks.jsonl").write_text("".join(json.dumps(talk(number)) + "\n" for number in range(30)))
     tokenizer = Tokenizer.load("gpt2").with_specials(Chat.specials)

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 
 from cutaway.errors import CutawayError
 from cutaway.tasks import Choice, Classification, Language, Similarity, Summary, Translation
-from cutaway.tokenizer import Tokenizer
-from cutaway.train import digests, pieces, shards, workers
+from cutaway.text.tokenizer import Tokenizer
 from cutaway.train.blocks import Block
-from cutaway.train.shards import Dataset
-from cutaway.train.sources import Source
+from cutaway.train.data import digests, pieces, shards, workers
+from cutaway.train.data.shards import Dataset
+from cutaway.train.data.sources import Source
 
 END = "<|endoftext|>"
 TEXT = "the little fox saw a robot on the hill and said it must obey, once upon a time there were orders"
@@ -211,8 +211,8 @@ def test_a_script_without_a_main_guard_can_use_workers(tmp_path, tokenizer):
 
 def test_workers_do_not_import_torch():
     code = (
-        "import sys, cutaway.train.workers, cutaway.train.shards, cutaway.tasks, cutaway.tokenizer;"
-        "cutaway.tokenizer.Tokenizer.load('gpt2').encode('x'); sys.exit('torch' in sys.modules)"
+        "import sys, cutaway.train.data.workers, cutaway.train.data.shards, cutaway.tasks, cutaway.text.tokenizer;"
+        "cutaway.text.tokenizer.Tokenizer.load('gpt2').encode('x'); sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
@@ -434,8 +434,8 @@ SCRIPT = """
 import json, os, signal, sys
 from pathlib import Path
 from cutaway.tasks import Language
-from cutaway.tokenizer import Tokenizer
-from cutaway.train import merge, pieces, shards, workers
+from cutaway.text.tokenizer import Tokenizer
+from cutaway.train.data import merge, pieces, shards, workers
 shards.BLOCK = 2000
 folder, workers_wanted = Path(sys.argv[1]), int(sys.argv[2])
 tokenizer = Tokenizer.load(folder / "tokenizer")
@@ -723,7 +723,8 @@ def test_reading_takes_little_memory_however_long_a_line_is(tmp_path):
         for _ in range(120):
             file.write(b"word " * (1 << 18))
     code = (
-        "import resource, sys\nfrom cutaway.train.records import blocks\nfrom cutaway.train.sources import find\n"
+        "import resource, sys\n"
+        "from cutaway.train.data.records import blocks\nfrom cutaway.train.data.sources import find\n"
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\nbefore = peak()\n"
         "size = sum(len(b.data[0]) for b in blocks(find([sys.argv[1]], ['text']).read[0], ['text']))\n"
         "print(size, peak() - before)"

@@ -43,9 +43,9 @@ def long_lm(tiny_lm) -> Any:
     """Random weights, but 1,024 positions."""
     import torch
 
-    from cutaway.config import Config
     from cutaway.language_model import LanguageModel
-    from cutaway.model import GPT
+    from cutaway.models.gpt2.model import GPT
+    from cutaway.models.gpt2.shape import Config
 
     torch.manual_seed(3)
     model = GPT(Config(vocabulary=320, context=1_024, width=32, layers=2, heads=4))

@@ -126,9 +126,9 @@ class TestShapes:
     def served(self, request, server, tiny_lm) -> Iterator[Any]:
         import torch
 
-        from cutaway.config import Config
         from cutaway.language_model import LanguageModel
-        from cutaway.model import GPT
+        from cutaway.models.gpt2.model import GPT
+        from cutaway.models.gpt2.shape import Config
 
         torch.manual_seed(3)
         layers, heads = request.param

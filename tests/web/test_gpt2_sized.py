@@ -30,10 +30,10 @@ def folder(tmp_path_factory) -> str:
     """Random weights as wide and as deep as GPT-2's, strong enough that heads look at different things."""
     import torch
 
-    from cutaway.config import SIZES
     from cutaway.language_model import LanguageModel
-    from cutaway.model import GPT
-    from cutaway.tokenizer import Tokenizer
+    from cutaway.models.gpt2.model import GPT
+    from cutaway.models.gpt2.shape import SIZES
+    from cutaway.text.tokenizer import Tokenizer
 
     torch.manual_seed(1)
     model = GPT(SIZES["gpt2"])
@@ -55,7 +55,7 @@ def served(server, folder) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def texts() -> dict[int, str]:
-    from cutaway.tokenizer import Tokenizer
+    from cutaway.text.tokenizer import Tokenizer
 
     tokenizer = Tokenizer.load("gpt2")
     found = {3: SHORT, 1_000: tokenizer.decode(tokenizer.encode(SENTENCES * 30)[:1_000])}

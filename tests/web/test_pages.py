@@ -11,10 +11,10 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
+from cutaway.decoding.sampling import Sampling, probabilities
 from cutaway.inspect.attention import attention, heads
 from cutaway.inspect.lens import lens
 from cutaway.inspect.run import run
-from cutaway.sampling import Sampling, probabilities
 
 TEXT = "Once upon a time, there was a little girl named Lily. She"
 SHORT = "The cat"

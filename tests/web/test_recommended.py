@@ -12,11 +12,11 @@ import pytest
 def served(server) -> Iterator[Any]:
     import torch
 
-    from cutaway.config import Config
     from cutaway.language_model import LanguageModel
-    from cutaway.model import GPT
-    from cutaway.tokenizer import Tokenizer
-    from cutaway.vocabulary import END, Vocabulary
+    from cutaway.models.gpt2.model import GPT
+    from cutaway.models.gpt2.shape import Config
+    from cutaway.text.tokenizer import Tokenizer
+    from cutaway.text.vocabulary import END, Vocabulary
 
     gpt2 = Tokenizer.load("gpt2")
     tokens = {name: place for place, (name, token) in enumerate(gpt2.vocabulary.items()) if token < 256 + 1500}

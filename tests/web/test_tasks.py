@@ -68,8 +68,8 @@ def judge(served, tiny_lm, tmp_path) -> Iterator[str]:
     """An untrained judge of a context and two ways it may go on, on the list of tasks."""
     import torch
 
-    from cutaway.config import Config
-    from cutaway.model import GPT
+    from cutaway.models.gpt2.model import GPT
+    from cutaway.models.gpt2.shape import Config
     from cutaway.tasks import Choice
     from cutaway.tasks.head import Classifier, write_classifier
 

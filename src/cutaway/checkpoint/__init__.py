@@ -12,9 +12,9 @@ from cutaway.errors import CutawayError
 if TYPE_CHECKING:
     import torch
 
-    from cutaway.config import Config
-    from cutaway.model import GPT
-    from cutaway.tokenizer import Tokenizer
+    from cutaway.models.gpt2.model import GPT
+    from cutaway.models.gpt2.shape import Config
+    from cutaway.text.tokenizer import Tokenizer
 
 
 def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> GPT:
@@ -25,7 +25,8 @@ def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dt
     folder = Path(folder)
     match file_kind(folder):
         case "packed":
-            from cutaway.engine import pack, stored
+            from cutaway.runtime.native import pack
+            from cutaway.runtime.native import packed_file as stored
 
             return pack.unpack(stored.read(folder)).to(device, dtype)
         case "gguf":
@@ -48,7 +49,7 @@ def read_config(folder: Path) -> Config:
     folder = Path(folder)
     match file_kind(folder):
         case "packed":
-            from cutaway.engine import stored
+            from cutaway.runtime.native import packed_file as stored
 
             return stored.read_config(folder)
         case "gguf":

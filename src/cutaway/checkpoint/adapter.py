@@ -21,9 +21,9 @@ from cutaway.errors import CutawayError
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cutaway.config import Config
-    from cutaway.model import GPT
-    from cutaway.tokenizer import Tokenizer
+    from cutaway.models.gpt2.model import GPT
+    from cutaway.models.gpt2.shape import Config
+    from cutaway.text.tokenizer import Tokenizer
 
 CONFIG = "adapter_config.json"
 WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
@@ -119,7 +119,7 @@ def merged(model: GPT, folder: Path) -> GPT:
     import torch
 
     from cutaway.checkpoint import names
-    from cutaway.model import GPT
+    from cutaway.models.gpt2.model import GPT
 
     given = settings_of(folder)
     additions, whole = tensors_of(folder)

@@ -17,14 +17,14 @@ from torch import Tensor
 import cutaway
 from cutaway.checkpoint.files import replacing
 from cutaway.checkpoint.names import finite
-from cutaway.config import Config
 from cutaway.errors import CutawayError, nearest
-from cutaway.model import GPT, Block
+from cutaway.models.gpt2.model import GPT, Block
+from cutaway.models.gpt2.shape import Config
 
 if TYPE_CHECKING:
     import gguf
 
-    from cutaway.tokenizer import Tokenizer
+    from cutaway.text.tokenizer import Tokenizer
 
 KINDS = ("f32", "f16", "q8_0", "q4_0")
 """How the matrices may be stored: 32, 16, 8.5 or 4.5 bits a weight."""

@@ -23,10 +23,10 @@ from torch import Tensor
 from cutaway.checkpoint import names
 from cutaway.checkpoint.files import Lazy, check, shown
 from cutaway.checkpoint.gguf import PARTS, library
-from cutaway.config import Config
 from cutaway.errors import CutawayError
-from cutaway.model import GPT
-from cutaway.vocabulary import NoVocabulary, Vocabulary
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
+from cutaway.text.vocabulary import NoVocabulary, Vocabulary
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)

@@ -19,12 +19,12 @@ from cutaway.checkpoint import names, torch_file
 from cutaway.checkpoint.files import Lazy, check, plain, read_json, replacing, shown
 from cutaway.checkpoint.recommended import FILE, to_file
 from cutaway.checkpoint.shape import ACTIVATIONS, CONFIG, FIELDS, read_huggingface
-from cutaway.config import Config
 from cutaway.errors import CutawayError
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
 
 if TYPE_CHECKING:
-    from cutaway.tokenizer import Tokenizer
+    from cutaway.text.tokenizer import Tokenizer
 
 WEIGHTS = "model.safetensors"
 SCORE = "score.weight"

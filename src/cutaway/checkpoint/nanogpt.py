@@ -19,11 +19,11 @@ from torch import Tensor
 from cutaway.checkpoint import names, torch_file
 from cutaway.checkpoint.files import Lazy
 from cutaway.checkpoint.locate import NANOGPT
-from cutaway.config import SIZES, Config
 from cutaway.errors import CutawayError
-from cutaway.model import GPT
-from cutaway.tokenizer import Tokenizer
-from cutaway.vocabulary import NoVocabulary, Vocabulary
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import SIZES, Config
+from cutaway.text.tokenizer import Tokenizer
+from cutaway.text.vocabulary import NoVocabulary, Vocabulary
 
 META = "meta.pkl"
 COMPILED = "_orig_mod."

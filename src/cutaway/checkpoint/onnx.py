@@ -19,9 +19,9 @@ from torch import Tensor, nn
 import cutaway
 from cutaway.checkpoint.files import replacing
 from cutaway.checkpoint.names import finite
-from cutaway.config import Config
 from cutaway.errors import CutawayError
-from cutaway.model import GPT, Attention, Block
+from cutaway.models.gpt2.model import GPT, Attention, Block
+from cutaway.models.gpt2.shape import Config
 
 if TYPE_CHECKING:
     import onnx

@@ -14,7 +14,7 @@ from cutaway.checkpoint import names, tensorflow_file
 from cutaway.checkpoint.files import Lazy, check
 from cutaway.checkpoint.shape import HPARAMS, read_openai
 from cutaway.errors import CutawayError
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
 
 LEAVES = {"w": "weight", "g": "weight", "b": "bias"}
 NAME = re.compile(r"model/(?:h(\d+)/)?((?:[a-z]\w*/)*[a-z]\w*)/([wgb])")

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from cutaway.checkpoint.files import read_json
+from cutaway.decoding.sampling import Sampling
 from cutaway.errors import CutawayError
-from cutaway.sampling import Sampling
 
 FILE = "generation_config.json"
 NAMES = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from cutaway.checkpoint.files import read_json
-from cutaway.config import Config
 from cutaway.errors import CutawayError, nearest
+from cutaway.models.gpt2.shape import Config
 
 CONFIG = "config.json"
 HPARAMS = "hparams.json"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from cutaway.cli import options, screen
 from cutaway.cli.options import option
-from cutaway.config import SIZES
 from cutaway.errors import CutawayError, nearest
+from cutaway.models.gpt2.shape import SIZES
 
 if TYPE_CHECKING:
-    from cutaway.engine.bench import Report
+    from cutaway.bench.run import Report
 
 
 def bench(
@@ -35,10 +35,11 @@ def bench(
     if size not in SIZES:
         raise CutawayError(f"There is no size {size!r}.{nearest(size, SIZES)} Known: {', '.join(SIZES)}.")
     begun = time.perf_counter()
+    from cutaway.bench import first_token as first
+    from cutaway.bench import peers
+    from cutaway.bench import run as engine_bench
     from cutaway.cli import progress
-    from cutaway.engine import bench as engine_bench
-    from cutaway.engine import first, peers
-    from cutaway.engine.library import KINDS
+    from cutaway.runtime.native.library import KINDS
 
     config = SIZES[size]
     with tempfile.TemporaryDirectory() as folder:

@@ -129,9 +129,10 @@ def write_packed(
     from dataclasses import asdict
 
     from cutaway.cli import progress
-    from cutaway.engine import cost, stored
-    from cutaway.engine.calibrate import pack_with_care
-    from cutaway.engine.native import Engine
+    from cutaway.runtime.native import packed_file as stored
+    from cutaway.runtime.native import rounding_cost as cost
+    from cutaway.runtime.native.calibrate import pack_with_care
+    from cutaway.runtime.native.engine import Engine
     from cutaway.tasks import load_task
 
     with progress.one(str(output)) as report:

@@ -164,7 +164,7 @@ class Explorer:
 
     def chances(self) -> Any:
         """The distribution the next token is drawn from, with the temperature and top-k of now. [vocabulary]"""
-        from cutaway.sampling import Sampling, probabilities
+        from cutaway.decoding.sampling import Sampling, probabilities
 
         if self._known is None or self._known[0] != self.now.ids:
             self._known = (self.now.ids, self.lm.next_scores(self.now.ids))
@@ -172,7 +172,7 @@ class Explorer:
         return probabilities(self._known[1][: len(self.lm.tokenizer)], how)
 
     def candidates(self) -> list[Candidate]:
-        from cutaway.sampling import likeliest
+        from cutaway.decoding.sampling import likeliest
 
         chances = self.chances()
         best = likeliest(chances, min(SHOWN, self.among))

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import cutaway
 from cutaway.cli import screen
-from cutaway.config import SIZES, Config
 from cutaway.errors import CutawayError
+from cutaway.models.gpt2.shape import SIZES, Config
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
-    from cutaway.tokenizer import Tokenizer
+    from cutaway.text.tokenizer import Tokenizer
 
 CHOOSING = "How each token is chosen"
 
@@ -121,7 +121,7 @@ def load(
 
 def load_tokenizer(model: str, tokenizer: str | None = None) -> Tokenizer:
     """Only a model's tokenizer, or the one that is named. That of OpenAI's four sizes ships with the package."""
-    from cutaway.tokenizer import Tokenizer
+    from cutaway.text.tokenizer import Tokenizer
 
     model = tokenizer or model
     if model in SIZES and not Path(model).is_dir():

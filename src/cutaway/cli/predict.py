@@ -12,7 +12,7 @@ from cutaway.cli import options, screen
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
-    from cutaway.scoring import Score
+    from cutaway.runtime.scoring import Score
 
 
 def predict(

@@ -13,7 +13,7 @@ from cutaway.cli.options import option
 from cutaway.errors import CutawayError
 
 if TYPE_CHECKING:
-    from cutaway.tokenizer import Tokenizer
+    from cutaway.text.tokenizer import Tokenizer
 
 LEARNING = "Train a vocabulary of your own"
 
@@ -83,7 +83,7 @@ def tokens(
 def learn(files: list[Path], size: int, output: Path | None, as_json: bool) -> None:
     """A new byte-level BPE from files of any size, written as a folder."""
     from cutaway.cli import progress
-    from cutaway.tokenizer import Tokenizer
+    from cutaway.text.tokenizer import Tokenizer
 
     if not files or output is None:
         raise CutawayError("To train a vocabulary, give both --train FILE and --output FOLDER.")

@@ -10,7 +10,7 @@ from cutaway.errors import CutawayError
 from cutaway.evaluate.likelihood import Progress, Row, score
 from cutaway.evaluate.perplexity import power
 from cutaway.language_model import LanguageModel
-from cutaway.tokenizer import Tokenizer
+from cutaway.text.tokenizer import Tokenizer
 
 STOP_WORDS = frozenset(
     """

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from cutaway.errors import CutawayError
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
 
 TOKENS_AT_ONCE = 4_096
 """How many tokens, padding included, go through the model together."""

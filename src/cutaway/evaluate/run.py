@@ -19,7 +19,7 @@ from cutaway.evaluate.scores import Score
 from cutaway.language_model import LanguageModel
 from cutaway.tasks import Language, Task
 from cutaway.tasks.answer import TextClassifier
-from cutaway.train.records import records
+from cutaway.train.data.records import records
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.numbers import rounded
 from cutaway.inspect.run import Run
 from cutaway.inspect.values import AXES
-from cutaway.trace import names, within
+from cutaway.parts.trace import names, within
 
 PROBABILITIES = "probabilities"
 """Not a step of the model but the last of the walk: softmax over the logits."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from cutaway.beams import Beam, Search, begin, mark_end, results, run
-from cutaway.generate import Result, Settings
+from cutaway.decoding.batch import Machine
+from cutaway.decoding.beams import Beam, Search, begin, mark_end, results, run
+from cutaway.decoding.generate import Result, Settings
 from cutaway.inspect.numbers import Token, rounded, token
 from cutaway.inspect.run import check
-from cutaway.reading import Machine
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel, Prompt
-    from cutaway.tokenizer import Tokenizer
+    from cutaway.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cutaway.config import Config
-from cutaway.generate import Result
+from cutaway.decoding.generate import Result
 from cutaway.inspect.generation import Step, watch
 from cutaway.inspect.numbers import Token, token
 from cutaway.inspect.run import check
+from cutaway.models.gpt2.shape import Config
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel, Prompt

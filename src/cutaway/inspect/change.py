@@ -14,7 +14,7 @@ from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.numbers import Array, Token, array, rounded
 from cutaway.inspect.run import Run, token_id
 from cutaway.inspect.source import source_run
-from cutaway.trace import added, check_name, in_turn, names, where, within, zeroed
+from cutaway.parts.trace import added, check_name, in_turn, names, where, within, zeroed
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel

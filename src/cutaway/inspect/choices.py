@@ -9,16 +9,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cutaway.cache import Cache
+from cutaway.decoding.generate import Result, Settings, drafts, generate
+from cutaway.decoding.sampling import Array, choose, keep_top_k, likeliest, probabilities, softmax, warm
 from cutaway.errors import CutawayError
-from cutaway.generate import Result, Settings, drafts, generate
 from cutaway.inspect.cache import CacheSteps, counted
 from cutaway.inspect.generation import Step, Watched
 from cutaway.inspect.numbers import Token, rounded, token
 from cutaway.inspect.run import Run, check, lend
-from cutaway.model import GPT
-from cutaway.sampling import Array, choose, keep_top_k, likeliest, probabilities, softmax, warm
-from cutaway.trace import Trace
+from cutaway.models.gpt2.model import GPT
+from cutaway.parts.cache import Cache
+from cutaway.parts.trace import Trace
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel, Prompt

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutaway.config import SIZES
 from cutaway.errors import CutawayError, nearest
 from cutaway.inspect import attention
 from cutaway.inspect.change import AblateHead
@@ -22,6 +21,7 @@ from cutaway.inspect.numbers import Token, rounded
 from cutaway.inspect.parameters import parameters
 from cutaway.inspect.run import Run, run
 from cutaway.inspect.saliency import saliency
+from cutaway.models.gpt2.shape import SIZES
 
 CANDIDATES = 4
 """Heads that are really taken out, to find the one that is missed most."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor
 
-from cutaway.cache import Cache
+from cutaway.decoding.generate import Result, Settings, generate
 from cutaway.errors import CutawayError
-from cutaway.generate import Result, Settings, generate
 from cutaway.inspect.change import KINDS, Change, replacements
-from cutaway.model import GPT
-from cutaway.trace import Fused, Trace
+from cutaway.models.gpt2.model import GPT
+from cutaway.parts.cache import Cache
+from cutaway.parts.trace import Fused, Trace
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel, Prompt

@@ -13,7 +13,7 @@ from torch import Tensor
 from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import token
 from cutaway.inspect.run import token_id
-from cutaway.trace import within
+from cutaway.parts.trace import within
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel

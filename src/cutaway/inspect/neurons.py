@@ -12,7 +12,7 @@ from torch import Tensor
 from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import Array, Token, array, rounded
 from cutaway.inspect.run import Run
-from cutaway.trace import within
+from cutaway.parts.trace import within
 
 WRITES = 5
 

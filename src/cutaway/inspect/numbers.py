@@ -12,7 +12,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cutaway.tokenizer import Tokenizer
+    from cutaway.text.tokenizer import Tokenizer
 
 Array = npt.NDArray[np.float32]
 DIGITS = 6

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from cutaway.config import SIZES, Config
 from cutaway.errors import CutawayError, nearest
+from cutaway.models.gpt2.shape import SIZES, Config
 
 IN_THE_PAPER = {"gpt2": 117, "gpt2-medium": 345, "gpt2-large": 762, "gpt2-xl": 1_542}
 """The millions printed in the GPT-2 paper (its table 2). OpenAI has since corrected them."""

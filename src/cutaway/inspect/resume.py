@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 import torch
 from torch import Tensor
 
-from cutaway.model import Block
-from cutaway.trace import Fused
+from cutaway.models.gpt2.model import Block
+from cutaway.parts.trace import Fused
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel

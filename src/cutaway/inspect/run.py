@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor
 
-from cutaway.cache import Cache
 from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import Token, token
-from cutaway.model import Block
-from cutaway.trace import Fused, Trace, check_name, names, within
+from cutaway.models.gpt2.model import Block
+from cutaway.parts.cache import Cache
+from cutaway.parts.trace import Fused, Trace, check_name, names, within
 
 if TYPE_CHECKING:
     from cutaway.inspect.change import Change

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from cutaway.inspect.run import Run, run
-from cutaway.trace import Trace
+from cutaway.parts.trace import Trace
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from cutaway.decoding.sampling import is_whole
 from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.metric import Metric, as_metric, number
 from cutaway.inspect.numbers import Token, array, rounded, token
 from cutaway.inspect.resume import PIECES, Cell, Pair
 from cutaway.inspect.run import check
-from cutaway.sampling import is_whole
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel, Prompt

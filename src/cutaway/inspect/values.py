@@ -11,7 +11,7 @@ import numpy as np
 from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import Array, array, rounded
 from cutaway.inspect.run import Run
-from cutaway.trace import check_name
+from cutaway.parts.trace import check_name
 
 AXES = {
     "queries": ("head", "token", "column"),

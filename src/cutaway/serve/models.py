@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from cutaway.checkpoint import hub
 from cutaway.checkpoint.locate import SHIPPED, file_kind, locate
 from cutaway.checkpoint.store import PINNED
-from cutaway.config import SIZES, Config
 from cutaway.errors import CutawayError
 from cutaway.inspect.parameters import parameters
+from cutaway.models.gpt2.shape import SIZES, Config
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from cutaway.model import GPT, Block
+    from cutaway.models.gpt2.model import GPT, Block
 
 T = TypeVar("T")
 LOOK = 0.05

@@ -82,7 +82,7 @@ def load_task(folder: str | Path) -> Task:
     """
     path = Path(folder) / FILE
     if is_packed(folder):
-        from cutaway.engine.stored import read_task
+        from cutaway.runtime.native.packed_file import read_task
 
         path, settings = Path(folder), read_task(Path(folder))
     elif not path.exists():

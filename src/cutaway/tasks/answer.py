@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 
 from cutaway.checkpoint.locate import locate
+from cutaway.decoding.generate import Result
 from cutaway.errors import CutawayError
-from cutaway.generate import Result
 from cutaway.language_model import LanguageModel
 from cutaway.tasks import TASKS, Choice, ClassTask, Example, Labelled, Record, Summary, Task, Translation, load_task
 from cutaway.tasks.head import Classifier, by_record, read_classifier
-from cutaway.tokenizer import Tokenizer
+from cutaway.text.tokenizer import Tokenizer
 
 BATCH = 32
 FORBIDDEN = float("-inf")

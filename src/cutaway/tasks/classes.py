@@ -18,7 +18,7 @@ from cutaway.errors import CutawayError, nearest
 from cutaway.tasks.task import Example, LeftOut, Record, Task, checked, listed, require_limit, text, token
 
 if TYPE_CHECKING:
-    from cutaway.tokenizer import Tokenizer
+    from cutaway.text.tokenizer import Tokenizer
 
 START, DELIMITER, EXTRACT = "<|start|>", "<|delimiter|>", "<|extract|>"
 

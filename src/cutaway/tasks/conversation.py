@@ -21,7 +21,7 @@ from cutaway.tasks.sequences import Written
 from cutaway.tasks.task import Example, LeftOut, Record, require_limit, text, token
 
 if TYPE_CHECKING:
-    from cutaway.tokenizer import Tokenizer
+    from cutaway.text.tokenizer import Tokenizer
 
 ROLES = {"system": "<|system|>", "developer": "<|system|>", "user": "<|user|>", "assistant": "<|assistant|>"}
 """Who may speak in a conversation, and the token that stands before what they say."""

@@ -14,11 +14,11 @@ from cutaway.checkpoint import huggingface, names
 from cutaway.checkpoint.files import Lazy
 from cutaway.checkpoint.shape import CONFIG, read_huggingface
 from cutaway.errors import CutawayError
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
 from cutaway.tasks import ClassTask, save_task
 
 if TYPE_CHECKING:
-    from cutaway.tokenizer import Tokenizer
+    from cutaway.text.tokenizer import Tokenizer
 
 SCORE = huggingface.SCORE
 

@@ -10,7 +10,7 @@ from cutaway.errors import CutawayError
 from cutaway.tasks.task import Example, LeftOut, Record, require_limit, require_separators, text, token
 
 if TYPE_CHECKING:
-    from cutaway.tokenizer import Tokenizer
+    from cutaway.text.tokenizer import Tokenizer
 
 
 class Written:

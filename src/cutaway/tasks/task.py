@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from cutaway.errors import CutawayError, nearest
 
 if TYPE_CHECKING:
-    from cutaway.tokenizer import Tokenizer
+    from cutaway.text.tokenizer import Tokenizer
 
 Record = Mapping[str, Any]
 """One row of data, `{"source": ..., "target": ...}` or `{"text": ..., "label": ...}`, as the task's `fields` say."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from cutaway.errors import CutawayError, nearest
 from cutaway.tasks import TASKS, Record
-from cutaway.train.sources import Source, look
+from cutaway.train.data.sources import Source, look
 
 END = "<|endoftext|>"
 """On a line of its own in a .txt this ends a document."""

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cutaway.train.data.shards import Report as Data
     from cutaway.train.recipe import Recipe
-    from cutaway.train.shards import Report as Data
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
 from cutaway.tasks import ClassTask, Task
 from cutaway.tasks.head import Classifier, by_record, label_loss
-from cutaway.train.batches import IGNORED, Batch
+from cutaway.train.data.batches import IGNORED, Batch
 from cutaway.train.gelu import gelu
 from cutaway.train.loss import next_token_loss
 

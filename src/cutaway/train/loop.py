@@ -20,13 +20,13 @@ from torch import Tensor
 from cutaway.errors import CutawayError
 from cutaway.tasks import Record
 from cutaway.train import distributed, kept, memory, resuming, setup, state
-from cutaway.train.batches import Batch, Batches, once
+from cutaway.train.data.batches import Batch, Batches, once
+from cutaway.train.data.order import key
 from cutaway.train.distributed import Team
 from cutaway.train.events import Evaluated, Event, Finished, Prepared, Report, Saved, Step
 from cutaway.train.learner import Learner, counted, pieces, prepare_blocks
 from cutaway.train.metrics import Lines, TensorBoard
 from cutaway.train.optimizer import clip, learning_rate, make_optimizer, set_learning_rate
-from cutaway.train.order import key
 from cutaway.train.pace import Clock, Pace
 from cutaway.train.recipe import Recipe
 from cutaway.train.result import write_result

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from cutaway.errors import CutawayError
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
 from cutaway.tasks.head import Classifier
 
 Layer = TypeVar("Layer", bound=nn.Module)

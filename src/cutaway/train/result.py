@@ -14,7 +14,7 @@ from torch import Tensor
 from cutaway import checkpoint
 from cutaway.checkpoint import adapter
 from cutaway.checkpoint.locate import locate
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
 from cutaway.tasks import Chat, ClassTask, save_task
 from cutaway.tasks.conversation import save_chat_template
 from cutaway.tasks.head import Classifier, write_classifier

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cutaway.errors import CutawayError
-from cutaway.tokenizer import Tokenizer
+from cutaway.text.tokenizer import Tokenizer
 from cutaway.train import kept, state
 from cutaway.train.events import Choice
 from cutaway.train.lock import held

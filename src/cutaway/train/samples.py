@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from cutaway.generate import Settings, generate
-from cutaway.model import GPT
-from cutaway.tokenizer import Tokenizer
+from cutaway.decoding.generate import Settings, generate
+from cutaway.models.gpt2.model import GPT
+from cutaway.text.tokenizer import Tokenizer
+from cutaway.train.data.shards import Dataset, Split
 from cutaway.train.events import Sampled
-from cutaway.train.shards import Dataset, Split
 
 MOST = 120
 """Tokens in a sample."""

@@ -15,21 +15,21 @@ from cutaway import checkpoint
 from cutaway.checkpoint import huggingface
 from cutaway.checkpoint.locate import locate
 from cutaway.checkpoint.shape import CONFIG
-from cutaway.config import Config
 from cutaway.errors import CutawayError
-from cutaway.model import GPT
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
 from cutaway.tasks import Language, LeftOut, Record, Task, load_task, task_from
 from cutaway.tasks.head import SCORE, Classifier, read_classifier
-from cutaway.tokenizer import Tokenizer
+from cutaway.text.tokenizer import Tokenizer
 from cutaway.train import lora
+from cutaway.train.data.pieces import texts
+from cutaway.train.data.records import records
+from cutaway.train.data.shards import Dataset, prepare
+from cutaway.train.data.sources import PACKED, find
 from cutaway.train.distributed import Team
 from cutaway.train.events import Choice, Event, Progress
-from cutaway.train.pieces import texts
 from cutaway.train.plan import Facts, Plan, context_for, make_plan, vocabulary_for
 from cutaway.train.recipe import Recipe
-from cutaway.train.records import records
-from cutaway.train.shards import Dataset, prepare
-from cutaway.train.sources import PACKED, find
 
 ENOUGH = 30_000_000
 """Characters to learn a vocabulary from; of more data, only some records are read for it."""

@@ -14,8 +14,8 @@ from cutaway.serve.explorer import Explorer
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from cutaway.decoding.sampling import Sampling
     from cutaway.inspect.run import Run
-    from cutaway.sampling import Sampling
 
 SHOWN = 10
 SKYLINE = 100
@@ -48,7 +48,7 @@ def predict(logits: Tensor, how: Sampling, vocabulary: int, position: int, dice:
     """The beginning of the list of next tokens for one position's scores [vocabulary], likeliest first."""
     import numpy as np
 
-    from cutaway.sampling import draw, likeliest, probabilities, softmax
+    from cutaway.decoding.sampling import draw, likeliest, probabilities, softmax
 
     scores = logits.float().cpu().numpy()
     own, chance = softmax(scores)[:vocabulary], probabilities(scores[:vocabulary], how)
@@ -78,7 +78,7 @@ def router(explorer: Explorer) -> APIRouter:
         dice: Annotated[float | None, Query(ge=0, lt=1)] = None,
     ) -> dict[str, Any]:
         def work() -> dict[str, Any]:
-            from cutaway.sampling import Sampling  # with numpy, which the page need not wait for
+            from cutaway.decoding.sampling import Sampling  # with numpy, which the page need not wait for
 
             how = Sampling(temperature=temperature, top_k=top_k or None, top_p=top_p)
             run = explorer.run(key)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
-from cutaway.config import SIZES
 from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.numbers import rounded
+from cutaway.models.gpt2.shape import SIZES
 from cutaway.serve.explorer import Explorer
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""From scores to texts: sampling, sequences, beams."""

@@ -1,0 +1,164 @@
+"""Beam search: keep the few likeliest texts so far, extend each by every token, and keep the few likeliest again.
+
+The rules are those of transformers' `generate(num_beams=...)`: a text's score is its log-probability over its length to
+the power of the length penalty; twice as many candidates as beams are looked at, so that enough unended ones remain;
+the search stops when as many texts have ended as there are beams and no open one can be expected to overtake the worst
+of them.
+
+Several prompts are searched together: the open texts of all of them are the rows of one batch. What is found for one
+does not depend on the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from heapq import nlargest
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cutaway.decoding.batch import Machine, open_batch
+from cutaway.decoding.generate import ROWS_AT_ONCE, Gate, Result, Settings
+from cutaway.decoding.sampling import NEVER, Array, adjust, likeliest, log_total
+from cutaway.errors import CutawayError
+
+if TYPE_CHECKING:
+    from cutaway.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Beam:
+    """A text so far: its new ids, the model's log-probability of each, and their sum after bias and penalties."""
+
+    ids: list[int]
+    logprobs: list[float]
+    total: float
+    reason: str = ""
+    row: int = 0
+    """The row of the batch that the text was read in, up to its newest id."""
+
+    def score(self, length_penalty: float) -> float:
+        return self.total / max(1, len(self.ids)) ** length_penalty
+
+
+@dataclass(eq=False)
+class Search:
+    """What has been found for one prompt: the texts still open and those that have ended, the best of each first."""
+
+    prompt: list[int]
+    window: list[int]
+    """What the model reads first: the prompt, or the end token for an empty one."""
+    longest: int
+    """How many new tokens there may be."""
+    open: list[Beam] = field(default_factory=lambda: [Beam([], [], 0.0)])
+    ended: list[Beam] = field(default_factory=list)
+
+    def go_on(self, candidates: list[Beam], model: Machine, tokenizer: Tokenizer, how: Settings) -> None:
+        """Keep the best candidates, those that have ended and those that have not; none stays open at the end."""
+        width = how.beams or 1
+        candidates = [mark_end(beam, len(beam.ids) == self.longest, model, tokenizer, how) for beam in candidates]
+        ended = [*self.ended, *(beam for beam in candidates[:width] if beam.reason)]
+        self.ended = sorted(ended, key=lambda beam: -beam.score(how.length_penalty))[:width]
+        self.open = [beam for beam in candidates if not beam.reason][:width]
+        if self.open and settled(self.open[0], self.ended, width, how.length_penalty):
+            self.open = []
+
+
+def search(model: Machine, tokenizer: Tokenizer, prompts: list[list[int]], how: Settings) -> list[Result]:
+    """The best texts found for each prompt, best first, prompt by prompt; `how.best` of each (one, if it is silent)."""
+    searches = [begin(prompt, model, how) for prompt in prompts]
+    some = sorted((one for one in searches if one.longest), key=lambda one: len(one.window))  # alike ones, less padding
+    together = max(1, ROWS_AT_ONCE // (how.beams or 1))
+    for first in range(0, len(some), together):
+        run(model, tokenizer, some[first : first + together], how)
+    return [result for one in searches for result in results(one, model, tokenizer, how)]
+
+
+def begin(prompt: list[int], model: Machine, how: Settings) -> Search:
+    config, window = model.config, prompt or [model.config.end]
+    if len(window) > config.context:
+        raise CutawayError(
+            f"The prompt is {len(window):,} tokens long and this model's context is {config.context:,}. Shorten it."
+        )
+    room = config.context - len(window)
+    return Search(prompt, window, room if how.max_tokens is None else min(room, how.max_tokens))
+
+
+def run(model: Machine, tokenizer: Tokenizer, live: list[Search], how: Settings) -> None:
+    """Search for all of these prompts to the end, a token at a time; those that are done leave the batch."""
+    batch = open_batch(model)
+    logits = batch.begin([one.window for one in live])  # [row, vocabulary]
+    while True:
+        for one, candidates in zip(live, extended(logits, live, how, len(tokenizer)), strict=True):
+            one.go_on(candidates, model, tokenizer, how)
+        live = [one for one in live if one.open]
+        if not live:
+            return
+        beams = [beam for one in live for beam in one.open]
+        batch.keep([beam.row for beam in beams])
+        logits = batch.step([beam.ids[-1] for beam in beams])
+
+
+def extended(logits: Array, live: list[Search], how: Settings, known: int) -> Iterator[list[Beam]]:
+    """For each search the likeliest one-token extensions of all its open beams together, best first.
+
+    Only the first `known` entries of the vocabulary are tokens, and none that is forbidden extends a text.
+    """
+    beams = [beam for one in live for beam in one.open]
+    plain = logits - log_total(logits).astype(np.float32)
+    totals = adjust(plain, how, [one.window for one in live for _ in one.open], [beam.ids for beam in beams])
+    totals = totals[:, :known] + np.array([beam.total for beam in beams], dtype=np.float32)[:, None]
+    wanted = 2 * (how.beams or 1)
+    best = likeliest(totals, wanted)  # [row, candidate]
+    sums, logprobs = (np.take_along_axis(numbers, best, axis=-1).tolist() for numbers in (totals, plain))
+    tokens = best.tolist()
+    first = 0
+    for one in live:
+        rows = range(first, first + len(one.open))
+        first = rows.stop
+        found = ((total, row, rank) for row in rows for rank, total in enumerate(sums[row]) if total > NEVER)
+        yield [
+            Beam([*beams[row].ids, tokens[row][rank]], [*beams[row].logprobs, logprobs[row][rank]], total, row=row)
+            for total, row, rank in nlargest(wanted, found, key=lambda at: at[0])
+        ]
+
+
+def mark_end(beam: Beam, last: bool, model: Machine, tokenizer: Tokenizer, how: Settings) -> Beam:
+    """The beam, with the reason for its end if its newest token ends it."""
+    reason = "length" if last else ""
+    if how.stop and any(stop in tokenizer.decode(beam.ids) for stop in how.stop):
+        reason = "stop"
+    if beam.ids[-1] == model.config.end:
+        reason = "end"
+    return replace(beam, reason=reason) if reason else beam
+
+
+def settled(best_open: Beam, ended: list[Beam], width: int, length_penalty: float) -> bool:
+    """Whether the search is over: enough texts have ended, and the best open one is behind the worst of them."""
+    return len(ended) == width and best_open.score(length_penalty) <= ended[-1].score(length_penalty)
+
+
+def results(found: Search, model: Machine, tokenizer: Tokenizer, how: Settings) -> list[Result]:
+    beams = found.ended or [Beam([], [], 0.0, reason="length")]
+    return [finish(beam, found.prompt, model, tokenizer, how) for beam in beams[: how.best or 1]]
+
+
+def finish(beam: Beam, prompt: list[int], model: Machine, tokenizer: Tokenizer, how: Settings) -> Result:
+    gate = Gate(tokenizer, how.stop)
+    ids = beam.ids[:-1] if beam.reason == "end" else beam.ids
+    for token in ids:
+        gate.add(token)
+    gate.finish()
+    full = how.max_tokens is None or len(ids) < how.max_tokens
+    explanation = {
+        "end": "The model wrote its end token.",
+        "stop": f"The stop string {gate.found!r} came up.",
+        "length": f"The context of {model.config.context:,} tokens is full."
+        if full
+        else f"It has the {how.max_tokens:,} tokens that were asked for.",
+    }[beam.reason]
+    return Result(
+        text=gate.text, ids=ids, reason=beam.reason, explanation=explanation, logprobs=beam.logprobs[: len(ids)],
+        prompt_ids=prompt, score=beam.score(how.length_penalty),
+    )  # fmt: skip

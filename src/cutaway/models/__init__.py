@@ -1,0 +1,1 @@
+"""The machines of the articles, one folder each."""

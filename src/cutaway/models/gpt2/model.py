@@ -1,0 +1,231 @@
+"""GPT-2, from token ids to a score for every next token, in the order of the article.
+
+    a row of the token embedding + a row of the position embedding
+    -> block after block:  layer norm, masked self-attention, add;  layer norm, MLP, add
+    -> final layer norm
+    -> times the token embedding: one score for each entry of the vocabulary
+
+Every step has a name. `trace` (see trace.py) is told each value under its name and may keep or replace it; without one
+the same code runs the fused attention kernel and nothing is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from cutaway.errors import CutawayError
+from cutaway.models.gpt2.shape import Config
+from cutaway.parts.cache import Cache
+from cutaway.parts.trace import UNWATCHED, Trace, Watch
+
+
+def gelu_tanh(x: Tensor) -> Tensor:
+    return F.gelu(x, approximate="tanh")  # 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+
+
+ACTIVATION: dict[str, Callable[[Tensor], Tensor]] = {
+    "gelu_tanh": gelu_tanh,
+    "gelu": F.gelu,
+    "relu": F.relu,
+    "silu": F.silu,
+}
+
+
+class Attention(nn.Module):
+    """Masked self-attention: each token looks at itself and at those before it, in several heads at once."""
+
+    def __init__(self, config: Config, layer: int):
+        super().__init__()
+        self.layer, self.heads, self.dropout = layer, config.heads, config.dropout
+        self.scale = 1 / math.sqrt(config.head_width) / (layer + 1 if config.scale_by_layer else 1)
+        self.queries_keys_values = nn.Linear(config.width, 3 * config.width)
+        self.projection = nn.Linear(config.width, config.width)
+
+    def forward(self, x: Tensor, mask: Tensor | None, cache: Cache | None, watch: Watch = UNWATCHED) -> Tensor:
+        queries, keys, values = self.queries_keys_values(x).chunk(3, dim=-1)  # each [batch, query, width]
+        queries = watch("queries", self.split(queries))  # [batch, head, query, head_width]
+        keys = watch("keys", self.split(keys))
+        values = watch("values", self.split(values))
+        if cache is not None:
+            keys, values = cache.extend(self.layer, keys, values)  # [batch, head, key, head_width]
+
+        if watch.watching:
+            heads = self.look_step_by_step(queries, keys, values, mask, watch)  # [batch, head, query, head_width]
+        else:
+            heads = self.look(queries, keys, values, mask)
+
+        merged = watch("merged", heads.transpose(1, 2).flatten(-2))  # [batch, query, width]
+        return watch("output", self.projection(merged))  # [batch, query, width]
+
+    def split(self, x: Tensor) -> Tensor:
+        """One long vector per token -> one short vector per token and head."""
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # [batch, head, query, head_width]
+
+    def look_step_by_step(
+        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, watch: Watch
+    ) -> Tensor:
+        """Attention as the article draws it: score, mask, softmax, weighted sum of values."""
+        if mask is None:
+            mask = may_look(queries.shape[2], keys.shape[2], None, queries.device)
+        scores = watch("scores", queries @ keys.transpose(-1, -2) * self.scale)  # [batch, head, query, key]
+        masked = watch("masked", scores.masked_fill(~mask, torch.finfo(scores.dtype).min))  # [batch, head, query, key]
+        weights = watch("weights", masked.softmax(dim=-1))  # [batch, head, query, key]; each row sums to 1
+        weights = F.dropout(weights, self.dropout, self.training)
+        return watch("heads", weights @ values)  # [batch, head, query, head_width]
+
+    def look(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+        """The same in one fused step, without ever holding the scores."""
+        alone = queries.shape[2] == 1  # one new token may look at everything there is
+        dropout = self.dropout if self.training else 0.0
+        if mask is None and not alone and queries.shape[2] != keys.shape[2]:
+            mask = may_look(queries.shape[2], keys.shape[2], None, queries.device)
+        return F.scaled_dot_product_attention(
+            queries,
+            keys,
+            values,
+            attn_mask=mask,
+            dropout_p=dropout,
+            is_causal=mask is None and not alone,
+            scale=self.scale,
+        )
+
+
+class MLP(nn.Module):
+    """Two layers with a non-linearity between them: four times wider, and back."""
+
+    def __init__(self, config: Config):
+        super().__init__()
+        self.widen = nn.Linear(config.width, config.mlp_width)
+        self.activation = ACTIVATION[config.activation]
+        self.projection = nn.Linear(config.mlp_width, config.width)
+
+    def forward(self, x: Tensor, watch: Watch = UNWATCHED) -> Tensor:
+        hidden = watch("hidden", self.widen(x))  # [batch, query, mlp_width]
+        activation = watch("activation", self.activation(hidden))  # [batch, query, mlp_width]
+        return watch("output", self.projection(activation))  # [batch, query, width]
+
+
+class Block(nn.Module):
+    """One floor of the stack. It reads the residual stream twice and adds to it twice."""
+
+    def __init__(self, config: Config, layer: int):
+        super().__init__()
+        self.attention_norm = nn.LayerNorm(config.width, eps=config.norm_epsilon)
+        self.attention = Attention(config, layer)
+        self.mlp_norm = nn.LayerNorm(config.width, eps=config.norm_epsilon)
+        self.mlp = MLP(config)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(
+        self, residual: Tensor, mask: Tensor | None = None, cache: Cache | None = None, watch: Watch = UNWATCHED
+    ) -> Tensor:
+        look, think = watch.within("attention"), watch.within("mlp")
+        norm = look("norm", self.attention_norm(residual))
+        residual = watch("residual.middle", residual + self.dropout(self.attention(norm, mask, cache, look)))
+        norm = think("norm", self.mlp_norm(residual))
+        return watch("residual", residual + self.dropout(self.mlp(norm, think)))  # [batch, query, width]
+
+
+class GPT(nn.Module):
+    """The whole machine. `model(ids)` is the logits; `read` and `score` are its two halves."""
+
+    def __init__(self, config: Config):
+        super().__init__()
+        self.config = config
+        self.token_embedding = nn.Embedding(config.vocabulary, config.width)
+        self.position_embedding = nn.Embedding(config.context, config.width)
+        self.dropout = nn.Dropout(config.dropout)
+        self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.layers))
+        self.final_norm = nn.LayerNorm(config.width, eps=config.norm_epsilon)
+        self.output = None if config.tied else nn.Linear(config.width, config.vocabulary, bias=False)
+        self.initialize()
+
+    def forward(
+        self,
+        ids: Tensor,
+        cache: Cache | None = None,
+        trace: Trace | None = None,
+        padding: Tensor | None = None,
+    ) -> Tensor:
+        """Token ids [batch, query] -> logits [batch, query, vocabulary]."""
+        return self.score(self.read(ids, cache, trace, padding), trace)
+
+    def read(
+        self,
+        ids: Tensor,
+        cache: Cache | None = None,
+        trace: Trace | None = None,
+        padding: Tensor | None = None,
+    ) -> Tensor:
+        """Carry the tokens up the stack: ids [batch, query] -> vectors after the final norm [batch, query, width].
+
+        With a cache the ids are the new tokens only. `padding` [batch] says how many columns on the left of each row
+        are no tokens at all (the cache remembers it): they are never looked at, and positions count from the first
+        real one.
+        """
+        watch: Watch = UNWATCHED if trace is None else trace
+        past = 0 if cache is None else cache.length
+        padding = cache.padding if cache is not None else padding
+        positions, mask = self.places(ids, past, padding)
+
+        tokens = watch("token_embedding", self.token_embedding(ids))  # [batch, query, width]
+        places = watch("position_embedding", self.position_embedding(positions).expand_as(tokens))
+        residual = watch("residual.0", self.dropout(tokens + places))  # [batch, query, width]
+
+        for layer, block in enumerate(self.blocks):
+            residual = block(residual, mask, cache, watch.within(f"blocks.{layer}"))
+        if cache is not None:
+            cache.advance(ids.shape[1])
+
+        return watch("final_norm", self.final_norm(residual))  # [batch, query, width]
+
+    def score(self, hidden: Tensor, trace: Trace | None = None) -> Tensor:
+        """How well each entry of the vocabulary would follow: vectors [..., width] -> logits [..., vocabulary]."""
+        matrix = self.token_embedding.weight if self.output is None else self.output.weight
+        logits = F.linear(hidden, matrix)
+        return logits if trace is None else trace("logits", logits)
+
+    def places(self, ids: Tensor, past: int, padding: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Which position each token has, and (when some rows are padded) which columns it may look at."""
+        end = past + ids.shape[1]
+        columns = torch.arange(past, end, device=ids.device)
+        shift = 0 if padding is None else int(padding.min())
+        if end - shift > self.config.context:
+            raise CutawayError(
+                f"{end - shift:,} tokens do not fit: this model has {self.config.context:,} positions. "
+                "Shorten the text, or let generation slide its window (overflow='slide')."
+            )
+        if padding is None:
+            return columns[None], None
+        positions = (columns[None] - padding[:, None]).clamp(min=0)  # [batch, query]
+        return positions, may_look(ids.shape[1], end, padding, ids.device)
+
+    @torch.no_grad()
+    def initialize(self) -> None:
+        """GPT-2's start: small normal weights, smaller still where 2 x layers of them add into the residual stream."""
+        for name, parameter in self.named_parameters():
+            if parameter.is_meta or "norm" in name:
+                continue
+            if name.endswith("bias"):
+                parameter.zero_()
+            elif name.endswith("projection.weight"):
+                parameter.normal_(std=0.02 / math.sqrt(2 * self.config.layers))
+            else:
+                parameter.normal_(std=0.02)
+
+
+def may_look(queries: int, keys: int, padding: Tensor | None, device: torch.device) -> Tensor:
+    """True where a query (row) may look at a key (column): not the future, not padding. [batch or 1, 1, query, key]"""
+    key = torch.arange(keys, device=device)
+    mask = (key[None, :] <= torch.arange(keys - queries, keys, device=device)[:, None])[None, None]
+    if padding is None:
+        return mask
+    real = key[None] >= padding[:, None]  # [batch, key]
+    # A padding token looks at itself, so that its softmax is a number; nobody ever looks at it.
+    itself = key[None, :] == torch.arange(keys - queries, keys, device=device)[:, None]
+    return mask & real[:, None, None] | itself

@@ -1,0 +1,1 @@
+"""What several models share, and only that."""

@@ -1,0 +1,1 @@
+"""What runs a model: torch, or the native engine."""

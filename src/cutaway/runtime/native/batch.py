@@ -1,0 +1,97 @@
+"""Texts read side by side by the engine: each has its own memory, so that rows come, go and fork without copies."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cutaway.decoding.batch import distinct
+from cutaway.runtime.native.engine import Engine, Scores, Text
+from cutaway.runtime.native.speculation import Drafter, LookUp, Pace, SmallModel
+
+ROWS_TO_GUESS = 2
+"""With more texts at once the arithmetic, not the reading of weights, takes the time: nothing is guessed."""
+
+
+class Row:
+    """One text: its tokens, what the engine keeps of it, and the scores after guesses that may turn out right."""
+
+    def __init__(self, text: Text, ids: list[int], drafter: Drafter | None):
+        self.text, self.ids, self.drafter = text, ids, drafter
+        self.pace = Pace()
+        self.ahead: list[tuple[int, Scores]] = []  # tokens read already, and the scores after each
+        self.guessed = 0
+
+    def fork(self) -> Row:
+        other = Row(self.text.fork(), list(self.ids), new_drafter(self.text.engine))
+        other.ahead, other.guessed = list(self.ahead), self.guessed
+        return other
+
+    def take(self, token: int) -> Scores | None:
+        """The scores after this token, if it was guessed; if not, the guess is forgotten."""
+        self.ids.append(token)
+        if self.ahead and self.ahead[0][0] == token:
+            scores = self.ahead.pop(0)[1]
+            if not self.ahead:
+                self.pace.learn(self.guessed, self.guessed)
+            return scores
+        if self.ahead:
+            self.pace.learn(self.guessed - len(self.ahead), self.guessed)
+            self.ahead = []
+        if len(self.text) >= len(self.ids):
+            self.text.trim(len(self.ids) - 1)
+        return None
+
+    def guess(self) -> list[int]:
+        """Tokens to be read along with the last one."""
+        room = self.text.engine.config.context - len(self.ids)
+        most = min(self.pace.next(), room) if self.drafter else 0
+        return self.drafter.draft(self.ids, most) if self.drafter and most > 0 else []
+
+
+def new_drafter(engine: Engine) -> Drafter | None:
+    if engine.draft is not None:
+        return SmallModel(engine.draft)
+    return LookUp() if engine.look_up else None
+
+
+class NativeBatch:
+    """See `cutaway.decoding.batch.Batch`."""
+
+    def __init__(self, engine: Engine):
+        self.engine = engine
+        self.rows: list[Row] = []
+
+    def begin(self, windows: list[list[int]]) -> Scores:
+        different, rows = distinct(windows)
+        self.rows = [Row(self.engine.text(), ids, new_drafter(self.engine)) for ids in different]
+        scores = self.engine.read([row.text for row in self.rows], different)
+        if len(different) == len(windows):
+            return scores
+        self.keep(rows)
+        return scores[rows]
+
+    def step(self, tokens: list[int]) -> Scores:
+        found = [row.take(token) for row, token in zip(self.rows, tokens, strict=True)]
+        reading = [row for row, scores in zip(self.rows, found, strict=True) if scores is None]
+        if reading:
+            may_guess = len(self.rows) <= ROWS_TO_GUESS
+            guesses = [row.guess() if may_guess else [] for row in reading]
+            new = [[row.ids[-1], *guess] for row, guess in zip(reading, guesses, strict=True)]
+            scores = self.engine.read([row.text for row in reading], new, [len(ids) for ids in new])
+            if len(reading) == len(self.rows) == len(scores):
+                return scores
+            parts = iter(np.split(scores, np.cumsum([len(ids) for ids in new[:-1]])))
+            for number, row in enumerate(self.rows):
+                if found[number] is None:
+                    first, *rest = next(parts)
+                    found[number] = first
+                    guess = guesses[reading.index(row)]
+                    row.ahead, row.guessed = list(zip(guess, rest, strict=True)), len(guess)
+        ready = [scores for scores in found if scores is not None]
+        return ready[0][None] if len(ready) == 1 else np.stack(ready)  # one row is not worth a copy
+
+    def keep(self, rows: list[int]) -> None:
+        first = {row: number for number, row in reversed(list(enumerate(rows)))}  # who goes on with the text itself
+        self.rows = [
+            self.rows[row] if first[row] == number else self.rows[row].fork() for number, row in enumerate(rows)
+        ]

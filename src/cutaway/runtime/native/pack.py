@@ -1,0 +1,163 @@
+"""A model's weights in the form the kernels read: one piece of memory, every matrix in tiles."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cutaway.models.gpt2.shape import Config
+from cutaway.runtime.native.library import KINDS, default_threads, need, shape_of
+
+if TYPE_CHECKING:
+    from cutaway.models.gpt2.model import GPT
+
+Memory = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Place:
+    """One tensor: its name in our model, its shape, and where it begins. Matrices are packed, the rest is float32."""
+
+    name: str
+    shape: tuple[int, ...]
+    start: int
+    packed: str | None
+    """As which kind. int4 keeps the token embedding, and with it the output, in int8: rounding it costs the most."""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """All the weights of a model, packed; `memory` may be a file mapped into memory."""
+
+    config: Config
+    weights: str
+    memory: Memory
+
+    @property
+    def nbytes(self) -> int:
+        return self.memory.nbytes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return packed_from, (self.config, self.weights, self.memory.tobytes())
+
+    def __deepcopy__(self, memo: object) -> Packed:
+        return self  # nobody writes into it
+
+
+def packed_from(config: Config, weights: str, data: bytes) -> Packed:
+    """Packed weights from a pickle, in memory that begins where the kernels like it."""
+    memory = memory_of(len(data))
+    memory[:] = np.frombuffer(data, dtype=np.uint8)
+    return Packed(config, weights, memory)
+
+
+def places(config: Config, weights: str) -> Iterator[Place]:
+    """Every tensor in the order it lies in memory."""
+    shape = shape_of(config, weights)
+    starts = np.zeros(5 + 12 * config.layers, dtype=np.uint64)
+    count = need().cutaway_model_layout(ctypes.byref(shape), starts.ctypes.data)
+    for (name, dimensions), start in zip(tensors(config), starts[:count].tolist(), strict=True):
+        matrix = len(dimensions) == 2 and not name.startswith("position")
+        kind = "int8" if weights == "int4" and not name.startswith("blocks.") else weights
+        yield Place(name, dimensions, start, packed=kind if matrix else None)
+
+
+def tensors(config: Config) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Names and shapes, in the order of `cutaway_model_layout` in interface.cpp."""
+    width, hidden = config.width, config.mlp_width
+    yield "token_embedding.weight", (config.vocabulary, width)
+    yield "position_embedding.weight", (config.context, width)
+    for layer in range(config.layers):
+        for name, outputs, inputs in (
+            ("attention_norm", width, 0),
+            ("attention.queries_keys_values", 3 * width, width),
+            ("attention.projection", width, width),
+            ("mlp_norm", width, 0),
+            ("mlp.widen", hidden, width),
+            ("mlp.projection", width, hidden),
+        ):
+            yield f"blocks.{layer}.{name}.weight", (outputs, inputs) if inputs else (outputs,)
+            yield f"blocks.{layer}.{name}.bias", (outputs,)
+    yield "final_norm.weight", (width,)
+    yield "final_norm.bias", (width,)
+    if not config.tied:
+        yield "output.weight", (config.vocabulary, width)
+
+
+def numbers_in(config: Config) -> int:
+    """How many weights a model of this shape has."""
+    return sum(math.prod(shape) for _, shape in tensors(config))
+
+
+def memory_of(size: int) -> Memory:
+    """Zeros that begin at a multiple of 64, as the kernels like them."""
+    room = np.zeros(size + 64, dtype=np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start : start + size]
+
+
+def size_of(config: Config, weights: str) -> int:
+    return int(need().cutaway_model_bytes(ctypes.byref(shape_of(config, weights))))
+
+
+def pack(
+    model: GPT,
+    weights: str,
+    progress: Callable[[int, int], None] | None = None,
+    factors: Iterator[tuple[str, npt.NDArray[np.float32]]] | None = None,
+) -> Packed:
+    """A model's weights, rounded to their kind; `progress(done, total)` counts numbers.
+
+    For int4, `factors` (see calibrate.py) say how the blocks' matrices make up for their rounding.
+    """
+    import torch
+
+    config, library = model.config, need()
+    memory = memory_of(size_of(config, weights))
+    total, done = sum(parameter.numel() for parameter in model.parameters()), 0
+    for place in places(config, weights):
+        numbers = model.get_parameter(place.name).detach().to("cpu", torch.float32).contiguous().numpy()
+        if place.packed:
+            factor = None
+            if factors is not None and place.name.startswith("blocks."):
+                name, factor = next(factors)
+                assert name == place.name
+            library.cutaway_pack(
+                KINDS.index(place.packed), *place.shape, numbers.ctypes.data, memory.ctypes.data + place.start,
+                default_threads(), None if factor is None else factor.ctypes.data,
+            )  # fmt: skip
+        else:
+            memory[place.start : place.start + numbers.nbytes] = numbers.reshape(-1).view(np.uint8)
+        done += numbers.size
+        if progress is not None:
+            progress(done, total)
+    return Packed(config, weights, memory)
+
+
+def unpack(packed: Packed) -> GPT:
+    """The model that packed weights stand for, in float32: what torch runs when a trace or gradients are wanted."""
+    import torch
+
+    from cutaway.models.gpt2.model import GPT
+
+    library = need()
+    with torch.device("meta"):
+        model = GPT(packed.config)
+    for place in places(packed.config, packed.weights):
+        numbers = np.empty(place.shape, dtype=np.float32)
+        if place.packed:
+            library.cutaway_unpack(
+                KINDS.index(place.packed), *place.shape, packed.memory.ctypes.data + place.start, numbers.ctypes.data
+            )
+        else:
+            numbers = packed.memory[place.start : place.start + numbers.nbytes].view(np.float32).reshape(place.shape)
+            numbers = numbers.copy()
+        module, _, leaf = place.name.rpartition(".")
+        setattr(model.get_submodule(module), leaf, torch.nn.Parameter(torch.from_numpy(numbers)))
+    return model.eval()

@@ -1,0 +1,64 @@
+"""Several texts read side by side by torch, each given back without its padding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import torch
+from torch import Tensor
+
+from cutaway.decoding.generate import ROWS_AT_ONCE
+from cutaway.models.gpt2.model import GPT
+from cutaway.parts.trace import Trace
+
+TOKENS_AT_ONCE = 8_192
+"""How many tokens, padding among them, are read together."""
+SQUARE = ("scores", "masked", "weights")
+"""Intermediates of attention with a row and a column for every token."""
+
+
+def read_texts(model: GPT, texts: list[list[int]]) -> list[Tensor]:
+    """The vectors that leave the final norm for each text: [tokens, width]. An empty text is the end token."""
+    found: dict[int, Tensor] = {}
+    for numbers, ids, padding in batches(model, texts):
+        vectors = model.read(ids, padding=padding)
+        for row, number in enumerate(numbers):
+            found[number] = vectors[row, ids.shape[1] - max(1, len(texts[number])) :]
+    return [found[number] for number in range(len(texts))]
+
+
+def trace_texts(model: GPT, texts: list[list[int]], keep: str | Iterable[str]) -> list[Trace]:
+    """What each text makes on its way, as a trace of it alone would have it."""
+    keep = [keep] if isinstance(keep, str) else list(keep)
+    Trace(keep).check(model.config)
+    found: dict[int, Trace] = {}
+    for numbers, ids, padding in batches(model, texts):
+        trace = Trace(keep)
+        with torch.no_grad():
+            model(ids, trace=trace, padding=padding)
+        for row, number in enumerate(numbers):
+            found[number] = single = Trace(keep)
+            blank = ids.shape[1] - max(1, len(texts[number]))
+            single.kept = {name: without_padding(name, value, row, blank) for name, value in trace.kept.items()}
+    return [found[number] for number in range(len(texts))]
+
+
+def without_padding(name: str, value: Tensor, row: int, blank: int) -> Tensor:
+    """One text's share of an intermediate; a copy, so that the others' can be forgotten."""
+    own = value[row if len(value) > 1 else 0]  # positions are there once, where no row is padded
+    square = name.rpartition(".")[2] in SQUARE
+    return (own[..., blank:, blank:] if square else own[..., blank:, :]).clone()
+
+
+def batches(model: GPT, texts: list[list[int]]) -> Iterator[tuple[list[int], Tensor, Tensor | None]]:
+    """Texts of like length together: their numbers, their ids flush right, and how much of each row is padding."""
+    device, end = model.token_embedding.weight.device, model.config.end
+    left = sorted(range(len(texts)), key=lambda number: len(texts[number]), reverse=True)
+    while left:
+        longest = max(1, len(texts[left[0]]))
+        rows = min(ROWS_AT_ONCE, max(1, TOKENS_AT_ONCE // longest))
+        numbers, left = left[:rows], left[rows:]
+        own = [texts[number] or [end] for number in numbers]
+        ids = torch.tensor([[0] * (longest - len(one)) + one for one in own], device=device)
+        padding = torch.tensor([longest - len(one) for one in own], device=device)
+        yield numbers, ids, padding if bool(padding.any()) else None

@@ -1,0 +1,1 @@
+"""Data for training: sources, records, shards, and the order they come in."""
