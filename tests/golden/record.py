@@ -429,21 +429,21 @@ def where() -> Record:
 
 
 def record(sections: dict[str, Callable[[], Iterator[tuple[str, Any]]]]) -> Record:
-    """Everything these sections say, made in an empty folder with nothing of this machine's in reach."""
+    """Everything these sections say, each made in an empty folder with nothing of this machine's in reach."""
     print(f"cutaway in {Path(cutaway.__file__).parent}", file=sys.stderr)
     found: Record = {}
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        os.environ.update(CUTAWAY_HOME=f"{folder}/home", HF_HOME=f"{folder}/hub", XDG_CACHE_HOME=f"{folder}/cache-home")
-        for name, section in sections.items():
-            begun = time.process_time()
-            entries = {f"{name}: {entry}": value for entry, value in section()}
-            refused = sum(
-                isinstance(one, dict) and ("code" in one or one.get("status", 200) != 200) for one in entries.values()
-            )
-            spent = f"{time.process_time() - begun:.0f} s of processor time"
-            print(f"{name}: {len(entries)} entries, {refused} of them mistakes refused, {spent}", file=sys.stderr)
-            found |= entries
-    return json.loads(json.dumps(found))
+    for name, section in sections.items():
+        begun = time.process_time()
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            os.environ.update(CUTAWAY_HOME=f"{folder}/home", HF_HOME=f"{folder}/hub", XDG_CACHE_HOME=f"{folder}/cached")
+            said = json.dumps({f"{name}: {entry}": value for entry, value in section()})
+        entries = json.loads(said.replace(folder, "FOLDER"))
+        refused = [one for one in entries.values() if isinstance(one, dict) and one.get("status", 200) != 200]
+        refused += [one for one in entries.values() if isinstance(one, dict) and "code" in one]
+        spent = f"{time.process_time() - begun:.0f} s of processor time"
+        print(f"{name}: {len(entries)} entries, {len(refused)} of them mistakes refused, {spent}", file=sys.stderr)
+        found |= entries
+    return found
 
 
 def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
