@@ -15,11 +15,12 @@ from cutaway.decoding.batch import Machine, open_batch
 from cutaway.decoding.generate import Result, Settings, TextStream, generate
 from cutaway.decoding.sampling import is_whole, likeliest, softmax
 from cutaway.errors import CutawayError, nearest
+from cutaway.models.architecture import architecture, count_parameters, places
 from cutaway.models.gpt2.shape import Config
 from cutaway.runtime.choice import choose
 from cutaway.runtime.native.engine import Engine, Scores
 from cutaway.runtime.native.library import check_kind
-from cutaway.runtime.native.pack import numbers_in, unpack
+from cutaway.runtime.native.pack import unpack
 from cutaway.text.no_tokenizer import NoTokenizer
 from cutaway.text.tokenizer import Tokenizer
 from cutaway.text.vocabulary import NoVocabulary
@@ -312,7 +313,7 @@ class LanguageModel:
         """
         from cutaway.parts.trace import TextTrace
 
-        trace, ids = TextTrace(self.config, keep, replace, gradient), self.batch_of_one(text)
+        trace, ids = TextTrace(places(self.config), keep, replace, gradient), self.batch_of_one(text)
         trace.follow(lambda: self.model(ids, trace=trace))
         return trace
 
@@ -418,7 +419,9 @@ def load(
     place = find_device("cpu" if device is None and (weights or engine == "native") else device)
     float32 = numbers is None or str(numbers) == "torch.float32"
     config = checkpoint.read_config(path)
-    kind = choose(engine, weights, place.type, float32, size=4 * numbers_in(config))
+    if engine == "auto" and not architecture(config.kind).native:
+        engine = "torch"
+    kind = choose(engine, weights, place.type, float32, size=4 * count_parameters(config))
     known = find_tokenizer(tokenizer, path, config, name)
     model = checkpoint.read(path, place, numbers)
     model.config = with_known_end(model.config, known)

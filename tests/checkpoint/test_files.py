@@ -124,7 +124,7 @@ def test_a_full_disk_leaves_nothing_where_nothing_was(
 def test_a_disk_that_fills_while_weights_are_written_is_an_oserror_and_not_a_short_file() -> None:
     model = ours()
     with pytest.raises(OSError, match="No space left"):
-        huggingface.write_safetensors(Path("/dev/full"), list(names.tensors(model)), torch.float32)
+        huggingface.write_safetensors(Path("/dev/full"), list(names.stored_tensors(model)), torch.float32)
 
 
 def test_a_tokenizer_that_fails_leaves_the_old_checkpoint(folder: Path) -> None:

@@ -13,8 +13,8 @@ from safetensors.torch import load_file, save_file
 from transformers import GPT2Config, GPT2LMHeadModel, GPT2Model
 
 from cutaway import checkpoint
-from cutaway.checkpoint import huggingface
 from cutaway.errors import CutawayError
+from cutaway.models.gpt2 import stored
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
 
@@ -157,7 +157,7 @@ def test_transformers_stops_at_our_end_token(folder: Path) -> None:
         {},
         {"tie_word_embeddings": False},
         {"scale_attn_by_inverse_layer_idx": True, "n_inner": 50, "layer_norm_epsilon": 1e-3},
-        *({"activation_function": name} for name in huggingface.ACTIVATIONS),
+        *({"activation_function": name} for name in stored.ACTIVATIONS),
     ],
     ids=str,
 )

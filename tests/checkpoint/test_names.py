@@ -20,7 +20,7 @@ TINY = Config(vocabulary=99, context=20, width=24, layers=3, heads=4)
 @pytest.fixture
 def stored() -> dict[str, Tensor]:
     torch.manual_seed(1)
-    return dict(names.tensors(GPT(TINY)))
+    return dict(names.stored_tensors(GPT(TINY)))
 
 
 def refused(stored: dict[str, Tensor], *words: str, **changes: object) -> None:
@@ -32,14 +32,14 @@ def refused(stored: dict[str, Tensor], *words: str, **changes: object) -> None:
 
 def test_the_table_names_every_parameter_once() -> None:
     for config in (TINY, TINY.but(tied=False)):
-        entries = list(names.table(config))
-        shapes = {entry.ours: entry.shape[::-1] if entry.transposed else entry.shape for entry in entries}
+        entries = list(names.specs(config))
+        shapes = {entry.name: entry.ours for entry in entries}
         assert shapes == {name: tuple(parameter.shape) for name, parameter in GPT(config).named_parameters()}
-        assert len({entry.theirs for entry in entries}) == len(entries)
+        assert len({entry.stored for entry in entries}) == len(entries)
 
 
 def test_the_tensors_of_a_model_build_the_same_model(stored: dict[str, Tensor]) -> None:
-    again = dict(names.tensors(names.build(TINY, stored, "some.file")))
+    again = dict(names.stored_tensors(names.build(TINY, stored, "some.file")))
     assert again.keys() == stored.keys()
     assert all(torch.equal(again[name], tensor) for name, tensor in stored.items())
 
@@ -116,7 +116,7 @@ from cutaway.checkpoint import names
 from cutaway.models.gpt2.shape import Config
 from cutaway.models.gpt2.model import GPT
 config = Config(vocabulary=9, context=2, width=2, layers=1, heads=1)
-names.build(config, dict(names.tensors(GPT(config))), "some.file")
+names.build(config, dict(names.stored_tensors(GPT(config))), "some.file")
 sys.exit("sympy" in sys.modules)
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -11,11 +11,10 @@ from cutaway.errors import CutawayError
 from cutaway.inspect.arithmetic import MAKERS, PROBABILITIES, STANDARDIZED, explain
 from cutaway.inspect.change import AblateHead
 from cutaway.inspect.run import Run, run
-from cutaway.inspect.values import AXES
 from cutaway.language_model import LanguageModel
+from cutaway.models.architecture import places
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
-from cutaway.parts.trace import names
 
 TEXT = "A robot must obey the orders"
 
@@ -30,8 +29,8 @@ def small(tokenizer, **shape) -> Run:
     return run(LanguageModel(model.eval(), tokenizer, "small"), TEXT)
 
 
-def head_of(name: str, head: int) -> int | None:
-    return head if ".attention." in name and name.rpartition(".")[2] in AXES else None
+def head_of(known, name: str, head: int) -> int | None:
+    return head if name in known and known[name].axes[0] == "head" else None
 
 
 SHAPES = [
@@ -46,11 +45,11 @@ SHAPES = [
 def test_every_step_adds_up_to_what_the_model_made(tiny_lm, shape):
     seen = small(tiny_lm.tokenizer, **shape)
     config = seen.lm.config
-    for name in [*names(config), PROBABILITIES]:
+    for name in [*places(config), PROBABILITIES]:
         for head in (0, config.heads - 1):
             for position in (0, 3, len(seen) - 1):
                 for column in (0, 2, 5):
-                    at = head_of(name, head)
+                    at = head_of(places(config), name, head)
                     cell = explain(seen, name, position, column, at)
                     if name == PROBABILITIES:
                         made = float(seen.logits([position])[0].softmax(-1)[column])
@@ -73,8 +72,7 @@ def test_a_standardized_vector_is_explained_too(tiny_lm):
 
 
 def test_every_name_of_the_journey_can_be_explained(tiny_lm):
-    steps = {name.split(".", 2)[2] if name.startswith("blocks.") else name for name in names(tiny_lm.config)}
-    assert steps | {PROBABILITIES} == set(MAKERS)
+    assert {place.operation for place in places(tiny_lm.config).values()} == set(MAKERS)
 
 
 def test_terms_come_largest_first_and_the_rest_makes_up_the_sum(seen):
@@ -116,7 +114,7 @@ def test_a_long_text_is_explained_as_well(tiny_lm, monkeypatch):
     monkeypatch.setattr("cutaway.inspect.run.KEEP_WHOLE", 0)
     seen = run(tiny_lm, TEXT)
     for name in ("blocks.1.attention.weights", "blocks.1.mlp.hidden", "logits"):
-        cell = explain(seen, name, -1, 0, head_of(name, 1))
+        cell = explain(seen, name, -1, 0, head_of(places(seen.lm.config), name, 1))
         assert cell.total == pytest.approx(cell.value, rel=2e-5, abs=2e-5)
 
 

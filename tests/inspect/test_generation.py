@@ -11,9 +11,9 @@ from cutaway.errors import CutawayError
 from cutaway.inspect.cache import cache, multiplications
 from cutaway.inspect.generation import generation
 from cutaway.language_model import LanguageModel
+from cutaway.models.architecture import places
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
-from cutaway.parts.trace import names
 
 
 def test_every_step_is_kept_and_together_they_are_the_trace_of_the_whole(tiny_lm):
@@ -24,7 +24,7 @@ def test_every_step_is_kept_and_together_they_are_the_trace_of_the_whole(tiny_lm
     ids = [*plain.prompt_ids, *plain.ids[:-1]]  # the last token is written, not read
     trace = tiny_lm.trace(ids)
     assert len(found.steps) == 7
-    for name in names(tiny_lm.config):
+    for name in places(tiny_lm.config):
         if name == "logits":
             torch.testing.assert_close(found.whole(name), trace[name][-7:], rtol=1e-4, atol=1e-4)
         elif not name.endswith((".scores", ".masked")):

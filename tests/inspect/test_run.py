@@ -17,12 +17,12 @@ from cutaway.inspect.generation import generation
 from cutaway.inspect.numbers import Token, rounded
 from cutaway.inspect.run import run, written
 from cutaway.inspect.values import values
-from cutaway.parts.trace import names
+from cutaway.models.architecture import places
 
 
 def test_a_run_gives_what_a_trace_gives(tiny_lm, seen):
     trace = tiny_lm.trace(seen.text)
-    assert all(torch.equal(seen[name], trace[name]) for name in names(tiny_lm.config))
+    assert all(torch.equal(seen[name], trace[name]) for name in places(tiny_lm.config))
     torch.testing.assert_close(seen.logits(), tiny_lm.logits(seen.text), rtol=1e-4, atol=1e-4)
 
 
@@ -32,7 +32,7 @@ def test_a_long_text_is_kept_in_part_and_gives_the_same_numbers(tiny_lm, seen, m
     monkeypatch.setattr(running, "KEEP_WHOLE", 0)
     part = run(tiny_lm, seen.ids, changes=changes)
     assert part.nbytes < whole.nbytes / 2
-    for name in names(tiny_lm.config):
+    for name in places(tiny_lm.config):
         torch.testing.assert_close(part[name], whole[name], rtol=1e-5, atol=1e-5, msg=name)
     torch.testing.assert_close(part.logits([4, 2]), whole.logits([4, 2]))
     for layer, position in [(0, 0), (1, 3), (2, 7)]:
@@ -65,7 +65,7 @@ def test_a_text_that_goes_on_takes_over_what_was_read(tiny_lm, seen, monkeypatch
             found = run(tiny_lm, changed, after=before)
             assert read == [len(changed) - min(6, 4 if changed != ids else 6)]
             assert found.ids == fresh.ids and found.prompt == fresh.prompt
-            for name in names(tiny_lm.config):
+            for name in places(tiny_lm.config):
                 torch.testing.assert_close(found[name], fresh[name], rtol=1e-4, atol=1e-5, msg=name)
         read.clear()
         run(tiny_lm, ids, changes=[AblateHead(0, 1)], after=before)  # another model, so to speak

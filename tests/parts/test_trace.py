@@ -6,8 +6,9 @@ import torch
 
 from cutaway.errors import CutawayError
 from cutaway.language_model import LanguageModel
+from cutaway.models.architecture import places
 from cutaway.models.gpt2.model import GPT
-from cutaway.parts.trace import Trace, added, in_turn, names, put, where, within, zeroed
+from cutaway.parts.trace import Trace, added, in_turn, put, where, within, zeroed
 
 BATCH = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 7, 1, 8, 2, 8], [0, 1, 2, 3, 4, 5]])
 IDS = torch.tensor([[3, 1, 4, 1, 5, 9]])
@@ -21,7 +22,7 @@ def traced(model, *arguments, **named) -> Trace:
 
 
 def test_a_trace_keeps_every_name_in_the_order_of_the_journey(tiny):
-    assert list(traced(tiny)) == names(tiny.config)
+    assert list(traced(tiny)) == list(places(tiny.config))
 
 
 def test_every_value_follows_from_the_ones_before_it(tiny):
@@ -67,7 +68,7 @@ def test_a_replaced_value_changes_what_comes_after_it_and_nothing_before(tiny):
         tiny, replace={"blocks.1.attention.heads": lambda heads: heads * torch.tensor([1.0, 0, 1, 1])[:, None, None]}
     )
     assert t["blocks.1.attention.heads"][:, 1].abs().max() == 0
-    order = names(tiny.config)
+    order = list(places(tiny.config))
     at = order.index("blocks.1.attention.heads")
     assert all(torch.equal(plain[name], t[name]) for name in order[:at])
     assert not torch.allclose(plain["logits"], t["logits"])
@@ -87,9 +88,9 @@ def test_a_value_patched_with_itself_changes_nothing(tiny):
 
 def test_a_wrong_name_is_answered_with_the_nearest_right_one(tiny):
     with pytest.raises(CutawayError, match=r"Did you mean 'blocks.1.attention.weights'"):
-        Trace("blocks.1.attention.weight").check(tiny.config)
+        Trace("blocks.1.attention.weight").check(places(tiny.config))
     with pytest.raises(CutawayError, match=r"blocks\.9"):
-        Trace(replace={"blocks.9.residual": torch.zeros(1)}).check(tiny.config)
+        Trace(replace={"blocks.9.residual": torch.zeros(1)}).check(places(tiny.config))
     with pytest.raises(CutawayError, match="kept nothing called 'logit'"):
         traced(tiny, "logits")["logit"]
 
@@ -135,7 +136,7 @@ def test_every_row_of_a_batch_can_be_taken_out(tiny):
         with torch.no_grad():
             tiny(BATCH[[index]], trace=alone)
         row = trace.row(index)
-        for name in names(tiny.config):
+        for name in places(tiny.config):
             torch.testing.assert_close(row[name], alone.row(0)[name], rtol=1e-5, atol=1e-5)
     with pytest.raises(CutawayError, match="There is no text 3: there are 3, numbered from 0 to 2"):
         trace.row(3)
@@ -147,7 +148,7 @@ def test_a_function_is_given_the_value_of_one_text_in_the_shape_that_is_document
     def seen(name):
         return lambda value: shapes.setdefault(name, []).append(tuple(value.shape)) or value
 
-    every = names(tiny.config)
+    every = places(tiny.config)
     with torch.no_grad():
         tiny(BATCH, trace=Trace((), {name: seen(name) for name in every}))
     documented = {name: tuple(value.shape) for name, value in traced(tiny).row(0).kept.items()}
@@ -224,7 +225,7 @@ def places_run(tiny_lm, monkeypatch, **asked) -> list[str]:
 
 @pytest.mark.parametrize("last", ["token_embedding", "blocks.0.residual", "blocks.1.attention.weights", "final_norm"])
 def test_the_model_runs_as_far_as_something_is_wanted_and_no_further(tiny_lm, monkeypatch, last):
-    order = names(tiny_lm.config)
+    order = list(places(tiny_lm.config))
     wanted = order[: order.index(last) + 1]
     assert places_run(tiny_lm, monkeypatch, keep=["residual.0", last] if last != order[0] else last) == wanted
     replace = {"blocks.2.residual": lambda value: value}  # a function that only looks must see it, too

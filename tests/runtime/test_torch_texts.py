@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from cutaway.errors import CutawayError
-from cutaway.parts.trace import names
+from cutaway.models.architecture import places
 from cutaway.runtime.torch_texts import batches
 
 TEXTS = ["Once upon", "", "A robot must obey the orders", "x", "the other side of the hill, where such orders"]
@@ -84,7 +84,7 @@ def test_a_text_is_embedded_as_the_mean_of_what_leaves_the_final_norm(tiny_lm):
 def test_traces_of_a_list_are_those_of_each_alone(tiny_lm):
     for text, trace in zip(TEXTS, tiny_lm.traces(TEXTS), strict=True):
         alone = tiny_lm.trace(text)
-        assert list(trace) == list(alone) == names(tiny_lm.config)
+        assert list(trace) == list(alone) == list(places(tiny_lm.config))
         for name in alone:
             assert trace[name].shape == alone[name].shape, name
             assert torch.allclose(trace[name], alone[name], atol=2e-5), name

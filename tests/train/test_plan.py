@@ -7,12 +7,13 @@ import torch
 
 import cutaway
 from cutaway.errors import CutawayError
+from cutaway.models.architecture import count_parameters
 from cutaway.models.gpt2.shape import Config
 from cutaway.tasks import Classification, Language, Translation
 from cutaway.train import plan
 from cutaway.train.events import Prepared
 from cutaway.train.loop import train
-from cutaway.train.plan import Facts, context_for, count, make_plan, measure_on, precision_for, vocabulary_for
+from cutaway.train.plan import Facts, context_for, make_plan, measure_on, precision_for, vocabulary_for
 from cutaway.train.recipe import CHOSEN, Recipe
 
 CPU = torch.device("cpu")
@@ -31,13 +32,15 @@ def planned(given=None, tokens=1_000_000, operations=1e11, world=1, **facts):
 
 def size(made):
     model = made.recipe.model
-    return count(Config(vocabulary=2_048, context=256, width=model.width, layers=model.layers, heads=model.heads))
+    return count_parameters(
+        Config(vocabulary=2_048, context=256, width=model.width, layers=model.layers, heads=model.heads)
+    )
 
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_parameters_are_counted_as_the_model_has_them(tied: bool):
     config = Config(vocabulary=300, context=20, width=32, layers=3, heads=4, mlp_width=72, tied=tied)
-    assert count(config) == sum(parameter.numel() for parameter in cutaway.GPT(config).parameters())
+    assert count_parameters(config) == sum(parameter.numel() for parameter in cutaway.GPT(config).parameters())
 
 
 def test_everything_is_chosen_and_each_choice_has_its_reason():

@@ -129,21 +129,19 @@ def merged(model: GPT, folder: Path) -> GPT:
         config = config.but(vocabulary=len(whole[EMBEDDING]), end_token=config.end)
         if config.tied:
             whole.pop("lm_head.weight", None)  # PEFT writes it twice
-    ours = {
-        f"transformer.{entry.theirs}".replace("transformer.lm_head", "lm_head"): entry for entry in names.table(config)
-    }
+    ours = {names.file_name(config, entry.stored): entry for entry in names.specs(config)}
     for name, tensor in whole.items():
         entry = ours.get(name)
         if entry is None or tuple(tensor.shape) != entry.shape:
             raise CutawayError(f"{folder}: {shown(name)} {list(tensor.shape)} is not of the model it belongs to.")
-        weights[entry.ours] = (tensor.T if entry.transposed else tensor).to(weights[entry.ours].dtype).contiguous()
+        weights[entry.name] = (tensor.T if entry.transposed else tensor).to(weights[entry.name].dtype).contiguous()
     for module, sides in additions.items():
         entry = ours.get(f"{module}.weight")
         down, up = (sides.get(side, torch.empty(0, 0)) for side in "AB")
         if entry is None or not entry.transposed or (down.shape[1], *up.shape) != (*entry.shape, len(down)):
             raise CutawayError(f"{folder}: the addition to {shown(module)} does not fit the model it belongs to.")
         change = up.to(torch.float32) @ down.to(torch.float32) * scale(given, module, len(down), folder)
-        weights[entry.ours] += change.to(weights[entry.ours].dtype)
+        weights[entry.name] += change.to(weights[entry.name].dtype)
     with torch.device("meta"):
         made = GPT(config)
     made.load_state_dict(weights, assign=True)
@@ -182,10 +180,10 @@ def write(adapter: Adapter, config: Config, tokenizer: Tokenizer, folder: Path) 
     from cutaway.checkpoint import huggingface, names
 
     tensors: list[tuple[str, Tensor]] = []
-    for entry in names.table(config):
-        module, _, leaf = entry.ours.rpartition(".")
+    for entry in names.specs(config):
+        module, _, leaf = entry.name.rpartition(".")
         if leaf == "weight" and module in adapter.additions:
-            theirs = f"{PREFIX}transformer.{entry.theirs.removesuffix('.weight')}"
+            theirs = f"{PREFIX}transformer.{entry.stored.removesuffix('.weight')}"
             pair = zip("AB", adapter.additions[module], strict=True)
             tensors += [(f"{theirs}.lora_{side}.weight", matrix) for side, matrix in pair]
     if adapter.embedding is not None:

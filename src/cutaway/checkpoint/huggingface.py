@@ -18,8 +18,9 @@ from torch import Tensor
 from cutaway.checkpoint import names, torch_file
 from cutaway.checkpoint.files import Lazy, check, plain, read_json, replacing, shown
 from cutaway.checkpoint.recommended import FILE, to_file
-from cutaway.checkpoint.shape import ACTIVATIONS, CONFIG, FIELDS, read_huggingface
+from cutaway.checkpoint.shape import CONFIG, read_huggingface
 from cutaway.errors import CutawayError
+from cutaway.models.architecture import architecture
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
 
@@ -100,11 +101,16 @@ def write(
 ) -> None:
     """See `cutaway.checkpoint.write`."""
     kind = dtype or model.token_embedding.weight.dtype
-    with writing(folder, list(names.tensors(model)), kind, shard_bytes) as new:
+    with writing(folder, list(names.stored_tensors(model)), kind, shard_bytes) as new:
         _write_json(new / FILE, to_file(recommended, model.config.end))
         if tokenizer is not None:
             tokenizer.save(new)
         _write_json(new / CONFIG, describe(model.config, kind))
+
+
+def describe(config: Config, dtype: torch.dtype) -> dict[str, Any]:
+    """`config.json` for such a model."""
+    return {**architecture(config.kind).write_shape(config), "torch_dtype": str(dtype).removeprefix("torch.")}
 
 
 @contextmanager
@@ -127,28 +133,6 @@ def writing(
         if len(shards) > 1:
             _write_json(new / f"{WEIGHTS}.index.json", {"metadata": {"total_size": total}, "weight_map": index})
         yield new
-
-
-def describe(config: Config, dtype: torch.dtype) -> dict[str, Any]:
-    """`config.json` for such a model."""
-    activation = next(theirs for theirs, ours in ACTIVATIONS.items() if ours == config.activation)
-    return {
-        "architectures": ["GPT2LMHeadModel"],
-        "model_type": "gpt2",
-        **{theirs: getattr(config, ours) for theirs, ours in FIELDS.items()},
-        "n_positions": config.context,
-        "n_ctx": config.context,
-        "n_inner": None if config.mlp_width == 4 * config.width else config.mlp_width,
-        "activation_function": activation,
-        "layer_norm_epsilon": config.norm_epsilon,
-        "tie_word_embeddings": config.tied,
-        "scale_attn_weights": True,
-        "scale_attn_by_inverse_layer_idx": config.scale_by_layer,
-        **dict.fromkeys(("attn_pdrop", "embd_pdrop", "resid_pdrop"), config.dropout),
-        "bos_token_id": config.end,
-        "eos_token_id": config.end,
-        "torch_dtype": str(dtype).removeprefix("torch."),
-    }
 
 
 def _shards(

@@ -1,14 +1,8 @@
-"""GPT-2's own tensor names and layouts, and ours: one table, read in both directions.
-
-The names are those of Hugging Face's files. Their four matrices per block are stored [input, output] (OpenAI's habit),
-where torch's linear layers, and so our model, have [output, input].
-"""
+"""A model's tensors under the names that files have for them, in both directions (see models/gpt2/tensors.py)."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -17,53 +11,29 @@ from torch.overrides import TorchFunctionMode
 
 from cutaway.checkpoint.files import shown
 from cutaway.errors import CutawayError
+from cutaway.models.architecture import TensorSpec, architecture
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
 
-PREFIX = "transformer."
-BUFFER = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")  # the causal mask, which some versions saved with the weights
 STORED = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One tensor: its name here and there, and its shape there."""
-
-    ours: str
-    theirs: str
-    shape: tuple[int, ...]
-    transposed: bool = False
+def specs(config: Config) -> Iterable[TensorSpec]:
+    """The table of such a model's tensors, made as it is read: a lie about the number of layers costs nothing."""
+    return architecture(config.kind).tensors(config)
 
 
-def table(config: Config) -> Iterator[Entry]:
-    """Every tensor of such a model, in the order of the journey."""
-    width, hidden = config.width, config.mlp_width
-    yield Entry("token_embedding.weight", "wte.weight", (config.vocabulary, width))
-    yield Entry("position_embedding.weight", "wpe.weight", (config.context, width))
-    for i in range(config.layers):
-        for ours, theirs, inputs, outputs in (
-            ("attention_norm", "ln_1", 0, width),
-            ("attention.queries_keys_values", "attn.c_attn", width, 3 * width),
-            ("attention.projection", "attn.c_proj", width, width),
-            ("mlp_norm", "ln_2", 0, width),
-            ("mlp.widen", "mlp.c_fc", width, hidden),
-            ("mlp.projection", "mlp.c_proj", hidden, width),
-        ):
-            shape = (inputs, outputs) if inputs else (outputs,)
-            yield Entry(f"blocks.{i}.{ours}.weight", f"h.{i}.{theirs}.weight", shape, transposed=bool(inputs))
-            yield Entry(f"blocks.{i}.{ours}.bias", f"h.{i}.{theirs}.bias", (outputs,))
-    yield Entry("final_norm.weight", "ln_f.weight", (width,))
-    yield Entry("final_norm.bias", "ln_f.bias", (width,))
-    if not config.tied:
-        yield Entry("output.weight", "lm_head.weight", (config.vocabulary, width))
+def file_name(config: Config, stored: str) -> str:
+    """The name that Hugging Face's files have for a tensor: the model's own prefix stands before all but the output."""
+    kind = architecture(config.kind)
+    return stored if stored in kind.copies else kind.prefix + stored
 
 
-def tensors(model: GPT) -> Iterator[tuple[str, Tensor]]:
+def stored_tensors(model: GPT) -> Iterator[tuple[str, Tensor]]:
     """The model's weights with the names and layouts Hugging Face's GPT2LMHeadModel saves; views, not copies."""
-    for entry in table(model.config):
-        weight = model.get_parameter(entry.ours).detach()
-        prefix = "" if entry.theirs.startswith("lm_head") else PREFIX
-        yield prefix + entry.theirs, weight.T if entry.transposed else weight
+    for entry in specs(model.config):
+        weight = model.get_parameter(entry.name).detach()
+        yield file_name(model.config, entry.stored), weight.T if entry.transposed else weight
 
 
 @torch.no_grad()
@@ -83,21 +53,23 @@ def build(
         raise CutawayError(f"A model does not run in {dtype}: choose float32, bfloat16 or float16.")
     found = _find(config, tensors, source)
     with torch.device("meta"), _Undrawn():
-        model = GPT(config)
-    for entry in table(config):
-        name = found[entry.theirs]
+        model: Any = architecture(config.kind).build(config)
+    for entry in specs(config):
+        name = found[entry.stored]
         weight = _fitting(tensors[name], name, entry.shape, source)
         weight = weight.T if entry.transposed else weight
         copy = torch.empty(weight.shape, dtype=dtype, device=device or "cpu").copy_(weight)
         if not finite(copy):
             raise CutawayError(_not_finite(weight, copy, name, source))
-        module, _, leaf = entry.ours.rpartition(".")
+        module, _, leaf = entry.name.rpartition(".")
         setattr(model.get_submodule(module), leaf, nn.Parameter(copy))
-    if config.tied and "lm_head.weight" in found:
-        output, tokens = tensors[found["lm_head.weight"]], tensors[found["wte.weight"]]
+    for copy_name, original in architecture(config.kind).copies.items():
+        if copy_name not in found or any(entry.stored == copy_name for entry in specs(config)):
+            continue
+        output, tokens = tensors[found[copy_name]], tensors[found[original]]
         if output.dtype != tokens.dtype or not torch.equal(output, tokens):
             raise CutawayError(
-                f"{source}: lm_head.weight differs from {found['wte.weight']}, though the configuration says that they "
+                f"{source}: {copy_name} differs from {found[original]}, though the configuration says that they "
                 "are one. If the model has an output matrix of its own, set tie_word_embeddings to false."
             )
     return model.eval()
@@ -121,31 +93,31 @@ def finite(tensor: Tensor) -> bool:
 
 def _find(config: Config, tensors: Mapping[str, Tensor], source: str) -> dict[str, str]:
     """The name each tensor has in the file, by its name in the table; all that is needed, and nothing else."""
-    found: dict[str, str] = {}
+    kind, found = architecture(config.kind), dict[str, str]()
     for name in tensors:
-        plain = name.removeprefix(PREFIX)
-        if BUFFER.fullmatch(plain):
+        plain = name.removeprefix(kind.prefix)
+        if kind.ignores(plain):
             continue
         if plain in found:
             raise CutawayError(
-                f"{source} holds both {shown(plain)} and {PREFIX}{shown(plain)}: it is not clear which is meant."
+                f"{source} holds both {shown(plain)} and {kind.prefix}{shown(plain)}: it is not clear which is meant."
             )
         found[plain] = name
-    known = {"lm_head.weight"}
-    for entry in table(config):
-        if entry.theirs not in found:  # before the next one is looked at: a lie about the number of layers ends here
+    known = set(kind.copies)
+    for entry in specs(config):
+        if entry.stored not in found:  # before the next one is looked at: a lie about the number of layers ends here
             hint = " If the model's output is its token embedding, set tie_word_embeddings to true."
             raise CutawayError(
-                f"{source} lacks {entry.theirs} {list(entry.shape)}, which the configuration asks for "
-                f"({config.layers:,} layers of width {config.width:,})." + (hint if "lm_head" in entry.theirs else "")
+                f"{source} lacks {entry.stored} {list(entry.shape)}, which the configuration asks for "
+                f"({config.layers:,} layers of width {config.width:,})." + (hint if entry.stored in kind.copies else "")
             )
-        known.add(entry.theirs)
+        known.add(entry.stored)
     unknown = [shown(name) for plain, name in found.items() if plain not in known]
     if unknown:
         more = f" and {len(unknown) - 3:,} more" if len(unknown) > 3 else ""
         raise CutawayError(
-            f"{source} holds {', '.join(unknown[:3])}{more}, which a GPT-2 of {config.layers:,} layers does not have: "
-            "is the configuration that of another model?"
+            f"{source} holds {', '.join(unknown[:3])}{more}, which a {kind.title} of {config.layers:,} layers "
+            "does not have: is the configuration that of another model?"
         )
     return found
 

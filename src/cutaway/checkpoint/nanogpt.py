@@ -22,6 +22,7 @@ from cutaway.checkpoint.locate import NANOGPT
 from cutaway.errors import CutawayError
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import SIZES, Config
+from cutaway.models.gpt2.stored import PREFIX
 from cutaway.text.tokenizer import Tokenizer
 from cutaway.text.vocabulary import NoVocabulary, Vocabulary
 
@@ -51,7 +52,7 @@ def read(path: Path, device: torch.device | str | None = None, dtype: torch.dtyp
     config, stored, biases = open_checkpoint(path)
     readers: dict[str, Callable[[], Tensor]] = {}
     for name, reader in stored.readers.items():
-        theirs = name.removeprefix(COMPILED).removeprefix(names.PREFIX)
+        theirs = name.removeprefix(COMPILED).removeprefix(PREFIX)
         readers[theirs] = partial(transposed, reader) if MATRIX.fullmatch(theirs) else reader
         if not biases and BIASED.fullmatch(theirs):  # trained without: adding nothing is the same
             readers[theirs.replace("weight", "bias")] = partial(zeros, reader)

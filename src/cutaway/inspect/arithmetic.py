@@ -6,7 +6,7 @@ import fnmatch
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -15,11 +15,12 @@ from torch import Tensor, nn
 from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.numbers import rounded
 from cutaway.inspect.run import Run
-from cutaway.inspect.values import AXES
-from cutaway.parts.trace import names, within
+from cutaway.models.architecture import Place, places
+from cutaway.parts.trace import within
 
 PROBABILITIES = "probabilities"
 """Not a step of the model but the last of the walk: softmax over the logits."""
+SOFTMAX_OF_LOGITS = Place(PROBABILITIES, ("token", "column"), "softmax", ("logits",))
 STANDARDIZED = ".standardized"
 """After the name of a norm: its vector before gain and bias, less its mean and divided by its standard deviation."""
 HIDDEN = torch.finfo(torch.float16).min
@@ -91,31 +92,28 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Place:
+class At:
     """Where in a run: all the makers below are functions of it."""
 
     run: Run
-    name: str
-    layer: int
+    place: Place
     position: int
     column: int
     head: int
+    plain: bool = False
+    """Of a norm: its vector before gain and bias."""
 
-    def vector(self, name: str) -> Tensor:
-        """A vector of this token, in float64. Names that begin with a dot are of this block."""
-        return self.run[self.full(name)][self.position].double()
+    def vector(self, number: int = 0) -> Tensor:
+        """One of the vectors that the place is made of, of this token, in float64."""
+        return self.run[self.place.inputs[number]][self.position].double()
 
-    def of_head(self, name: str) -> Tensor:
-        """What this head made for every token. [token, column]"""
-        return self.run[self.full(name)][self.head].double()
-
-    def full(self, name: str) -> str:
-        return f"blocks.{self.layer}{name}" if name.startswith(".") else name
+    def of_head(self, number: int = 0) -> Tensor:
+        """The same where it is divided into heads: what this head made for every token. [token, column]"""
+        return self.run[self.place.inputs[number]][self.head].double()
 
     @property
-    def before(self) -> str:
-        """The residual stream that enters this block."""
-        return f"blocks.{self.layer - 1}.residual" if self.layer else "residual.0"
+    def module(self) -> Any:
+        return self.run.lm.model.get_submodule(self.place.module)
 
 
 @torch.no_grad()
@@ -124,15 +122,15 @@ def explain(run: Run, name: str, position: int, column: int | str, head: int | N
     logits and "probabilities" a token, by its id or its text; for scores, masked scores and weights the position
     looked at).
     """
-    known = [*names(run.lm.config), PROBABILITIES]
-    known += [f"{one}{STANDARDIZED}" for one in known if one.endswith("norm")]
+    known = places(run.lm.config) | {PROBABILITIES: SOFTMAX_OF_LOGITS}
+    known |= {f"{one.name}{STANDARDIZED}": one for one in known.values() if one.operation == "norm"}
     if name not in known:
         raise CutawayError(f"Nothing in this model is called {name!r}.{nearest(name, known)}")
-    step = name.split(".", 2)[2] if name.startswith("blocks.") else name
-    axes = AXES.get(step.removeprefix("attention."), ()) if step.startswith("attention.") else ()
-    if axes and head is None:
+    place = known[name]
+    divided = place.axes[0] == "head"
+    if divided and head is None:
         raise CutawayError(f"{name} is divided into heads: say which head.")
-    if head is not None and not axes:
+    if head is not None and not divided:
         raise CutawayError(f"{name} is not divided into heads: leave the head out.")
     position, head = run.position(position), None if head is None else run.head(head)
     row = _row(run, name, position, head)
@@ -140,11 +138,8 @@ def explain(run: Run, name: str, position: int, column: int | str, head: int | N
         if name not in ("logits", PROBABILITIES):
             raise CutawayError(f"The columns of {name} are numbers, not tokens: {column!r:.80} is none of them.")
         column = run.token(column).id
-    column = within("key" if axes[-1:] == ("key",) else "column", column, len(row))
-    # The final norm reads the stream as a block after the last would.
-    layer = int(name.split(".")[1]) if name.startswith("blocks.") else run.lm.config.layers
-    make = MAKERS[step.removesuffix(STANDARDIZED)]
-    made = make(Place(run, name, layer, position, column, head or 0))
+    column = within(place.axes[-1], column, len(row))
+    made = MAKERS[place.operation](At(run, place, position, column, head or 0, name.endswith(STANDARDIZED)))
     value = float(row[column])
     listed: tuple[Term, ...] = ()
     count, rest = 0, 0.0
@@ -172,96 +167,69 @@ def _row(run: Run, name: str, position: int, head: int | None) -> Tensor:
 
 def standardized(run: Run, name: str, position: int) -> Tensor:
     """What a norm makes of a token's vector before gain and bias. [width]"""
-    model, layer = run.lm.model, run.lm.config.layers if name == "final_norm" else int(name.split(".")[1])
-    if name == "final_norm":
-        vector, epsilon = run[f"blocks.{layer - 1}.residual"][position], model.final_norm.eps
-    elif name.endswith(".mlp.norm"):
-        vector, epsilon = run[f"blocks.{layer}.residual.middle"][position], run.block(layer).mlp_norm.eps
-    else:
-        vector, epsilon = run.before(layer)[position], run.block(layer).attention_norm.eps
-    return F.layer_norm(vector.float(), vector.shape, eps=epsilon)
+    place = places(run.lm.config)[name]
+    vector, layer = run[place.inputs[0]][position], cast(nn.LayerNorm, run.lm.model.get_submodule(place.module))
+    return F.layer_norm(vector.float(), vector.shape, eps=layer.eps)
 
 
-def lookup(at: Place) -> Made:
+def look_up(at: At) -> Made:
     """A number read from a row of a matrix."""
-    token = at.name == "token_embedding"
-    row = at.run.ids[at.position] if token else at.position
-    matrix = at.run.lm.model.token_embedding if token else at.run.lm.model.position_embedding
-    return Made("lookup", float(matrix.weight[row, at.column]), {"row": row, "rows": len(matrix.weight)})
+    row, matrix = at.run.ids[at.position] if at.place.inputs == ("ids",) else at.position, at.module.weight
+    return Made("lookup", float(matrix[row, at.column]), {"row": row, "rows": len(matrix)})
 
 
-def add(first: str, second: str) -> Callable[[Place], Made]:
-    """Two vectors added, number by number; "" stands for the stream that enters the block."""
-
-    def make(at: Place) -> Made:
-        a, b = float(at.vector(first or at.before)[at.column]), float(at.vector(second)[at.column])
-        return Made("add", a + b, {"a": a, "b": b})
-
-    return make
+def add(at: At) -> Made:
+    """Two vectors added, number by number."""
+    a, b = float(at.vector(0)[at.column]), float(at.vector(1)[at.column])
+    return Made("add", a + b, {"a": a, "b": b})
 
 
-def norm(source: str, module: Callable[[Place], nn.LayerNorm]) -> Callable[[Place], Made]:
+def norm(at: At) -> Made:
     """(x - mean) / sqrt(variance + epsilon) * gain + bias, over the whole vector; or only standardized."""
-
-    def make(at: Place) -> Made:
-        vector, layer = at.vector(source or at.before), module(at)
-        x, mean, variance = float(vector[at.column]), float(vector.mean()), float(vector.var(unbiased=False))
-        gain, bias = float(layer.weight[at.column]), float(layer.bias[at.column])
-        normal = (x - mean) / math.sqrt(variance + layer.eps)
-        parts = {"x": x, "mean": mean, "variance": variance, "epsilon": layer.eps}
-        if at.name.endswith(STANDARDIZED):
-            return Made("standard", normal, parts)
-        return Made("norm", normal * gain + bias, {**parts, "normal": normal, "gain": gain, "bias": bias})
-
-    return make
+    vector, layer = at.vector(), at.module
+    x, mean, variance = float(vector[at.column]), float(vector.mean()), float(vector.var(unbiased=False))
+    gain, bias = float(layer.weight[at.column]), float(layer.bias[at.column])
+    normal = (x - mean) / math.sqrt(variance + layer.eps)
+    parts = {"x": x, "mean": mean, "variance": variance, "epsilon": layer.eps}
+    if at.plain:
+        return Made("standard", normal, parts)
+    return Made("norm", normal * gain + bias, {**parts, "normal": normal, "gain": gain, "bias": bias})
 
 
-def product(source: str, module: Callable[[Place], nn.Linear], row: Callable[[Place], int]) -> Callable[[Place], Made]:
-    """A vector times a column of a matrix, plus a bias."""
-
-    def make(at: Place) -> Made:
-        vector, linear, output = at.vector(source), module(at), row(at)
-        return _product(vector, linear.weight[output], float(linear.bias[output]), output)
-
-    return make
-
-
-def _product(vector: Tensor, weights: Tensor, bias: float | None, output: int) -> Made:
-    weights = weights.double()
+def linear(at: At) -> Made:
+    """A vector times a column of a matrix, plus a bias where there is one."""
+    matrix, bias = at.module.weight, getattr(at.module, "bias", None)
+    which, shares = at.place.share
+    wide = len(matrix) // shares // (at.run.lm.config.heads if at.place.axes[0] == "head" else 1)
+    output = which * (len(matrix) // shares) + at.head * wide + at.column
+    vector, weights = at.vector(), matrix[output].double()
     terms = vector * weights
     dot = float(terms.sum())
-    parts = {"output": output, "sum": dot} | ({} if bias is None else {"bias": bias})
-    return Made("product", dot + (bias or 0.0), parts, vector, weights, terms)
+    parts = {"output": output, "sum": dot} | ({} if bias is None else {"bias": float(bias[output])})
+    return Made("product", dot + parts.get("bias", 0.0), parts, vector, weights, terms)
 
 
-def piece(which: int) -> Callable[[Place], int]:
-    """Which output of the one matrix is this column of the query (0), key (1) or value (2) of a head."""
-    return lambda at: which * at.run.lm.config.width + at.head * at.run.lm.config.head_width + at.column
-
-
-def score(at: Place) -> Made:
+def score(at: At) -> Made:
     """Query times key, times the scale."""
-    query, key = at.of_head(".attention.queries")[at.position], at.of_head(".attention.keys")[at.column]
-    terms, scale = query * key, at.run.block(at.layer).attention.scale
+    query, key = at.of_head(0)[at.position], at.of_head(1)[at.column]
+    terms, scale = query * key, at.module.scale
     dot = float(terms.sum())
     parts = {"sum": dot, "width": len(query), "scale": scale}
     return Made("score", dot * scale, parts, query, key, terms)
 
 
-def mask(at: Place) -> Made:
+def mask(at: At) -> Made:
     """The score itself, or, for what comes later, the lowest number there is."""
-    scores = at.run[at.full(".attention.scores")]
+    scores = at.run[at.place.inputs[0]]
     found, seen = float(scores[at.head, at.position, at.column]), at.column <= at.position
     total = found if seen else float(torch.finfo(scores.dtype).min)
     return Made("mask", total, {"score": found, "seen": float(seen)})
 
 
-def softmax(at: Place) -> Made:
+def softmax(at: At) -> Made:
     """e to the score less the highest, divided by the sum of the same for the whole row."""
-    if at.name == PROBABILITIES:
-        row = at.run.logits([at.position])[0].double()
-    else:
-        row = at.of_head(".attention.masked")[at.position]
+    last = at.place is SOFTMAX_OF_LOGITS
+    row = at.run.logits([at.position])[0].double() if last else at.of_head()[at.position]
     highest = float(row.max())
     powers = (row - highest).exp()
     total = float(powers.sum())
@@ -271,33 +239,26 @@ def softmax(at: Place) -> Made:
     return Made("softmax", parts["power"] / total, parts, row.clamp(min=HIDDEN), powers, powers)
 
 
-def mix(at: Place) -> Made:
+def mix(at: At) -> Made:
     """The values of all tokens, each times the weight it is looked at with."""
-    weights, values = at.of_head(".attention.weights")[at.position], at.of_head(".attention.values")[:, at.column]
+    weights, values = at.of_head(0)[at.position], at.of_head(1)[:, at.column]
     terms = weights * values
     seen = at.position + 1
     return Made("mix", float(terms.sum()), {}, weights[:seen], values[:seen], terms[:seen])
 
 
-def merge(at: Place) -> Made:
+def merge(at: At) -> Made:
     """A number of one of the heads, in its place among the others."""
-    head, column = divmod(at.column, at.run.lm.config.head_width)
-    found = at.run[at.full(".attention.heads")][head, at.position, column]
-    return Made("copy", float(found), {"head": head, "column": column})
+    heads = at.run[at.place.inputs[0]]
+    head, column = divmod(at.column, heads.shape[-1])
+    return Made("copy", float(heads[head, at.position, column]), {"head": head, "column": column})
 
 
-def activation(at: Place) -> Made:
+def activate(at: At) -> Made:
     """The number times the share of it that the activation lets through: for GELU from 0 (far below zero) to 1."""
-    x = at.vector(".mlp.hidden")[at.column]
+    x = at.vector()[at.column]
     through = SHARES[at.run.lm.config.activation](x)
     return Made("activation", float(x * through), {"x": float(x), "share": float(through)})
-
-
-def logit(at: Place) -> Made:
-    """The last vector times a row of the output matrix, which is the token embedding once more where it is tied."""
-    model = at.run.lm.model
-    matrix = model.token_embedding.weight if model.output is None else model.output.weight
-    return _product(at.vector("final_norm"), matrix[at.column], None, at.column)
 
 
 SHARES: dict[str, Callable[[Tensor], Tensor]] = {
@@ -309,34 +270,8 @@ SHARES: dict[str, Callable[[Tensor], Tensor]] = {
 """Every activation there is, is a number times a share of it."""
 
 
-def _qkv(at: Place) -> nn.Linear:
-    return at.run.block(at.layer).attention.queries_keys_values
-
-
-MAKERS: dict[str, Callable[[Place], Made]] = {
-    "token_embedding": lookup,
-    "position_embedding": lookup,
-    "residual.0": add("token_embedding", "position_embedding"),
-    "attention.norm": norm("", lambda at: at.run.block(at.layer).attention_norm),
-    "attention.queries": product(".attention.norm", _qkv, piece(0)),
-    "attention.keys": product(".attention.norm", _qkv, piece(1)),
-    "attention.values": product(".attention.norm", _qkv, piece(2)),
-    "attention.scores": score,
-    "attention.masked": mask,
-    "attention.weights": softmax,
-    "attention.heads": mix,
-    "attention.merged": merge,
-    "attention.output": product(
-        ".attention.merged", lambda at: at.run.block(at.layer).attention.projection, lambda at: at.column
-    ),
-    "residual.middle": add("", ".attention.output"),
-    "mlp.norm": norm(".residual.middle", lambda at: at.run.block(at.layer).mlp_norm),
-    "mlp.hidden": product(".mlp.norm", lambda at: at.run.block(at.layer).mlp.widen, lambda at: at.column),
-    "mlp.activation": activation,
-    "mlp.output": product(".mlp.activation", lambda at: at.run.block(at.layer).mlp.projection, lambda at: at.column),
-    "residual": add(".residual.middle", ".mlp.output"),
-    "final_norm": norm("", lambda at: at.run.lm.model.final_norm),
-    "logits": logit,
-    PROBABILITIES: softmax,
-}
-"""How each named step is made, in the order of the journey."""
+MAKERS: dict[str, Callable[[At], Made]] = {
+    "look up": look_up, "add": add, "norm": norm, "linear": linear, "score": score, "mask": mask, "softmax": softmax,
+    "mix": mix, "merge": merge, "activate": activate,
+}  # fmt: skip
+"""How each operation of a model's map is made."""

@@ -14,7 +14,8 @@ from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.numbers import Array, Token, array, rounded
 from cutaway.inspect.run import Run, token_id
 from cutaway.inspect.source import source_run
-from cutaway.parts.trace import added, check_name, in_turn, names, where, within, zeroed
+from cutaway.models.architecture import places
+from cutaway.parts.trace import added, check_name, in_turn, where, within, zeroed
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
@@ -166,8 +167,8 @@ class Patch(Change):
         return self.name
 
     def step(self, lm: LanguageModel, position: int | None, tokens: int) -> Step:
-        if self.name not in names(lm.config):
-            check_name(self.name, lm.config)
+        if self.name not in places(lm.config):
+            check_name(self.name, places(lm.config))
             raise CutawayError(f"{self.name!r} names several intermediates: a patch is of one. Make a patch for each.")
         found = source_run(lm, self.text)
         value, length = found[self.name], len(found)
@@ -238,7 +239,7 @@ def replacements(
     for given in changes:
         change = located(given, lm, tokens)
         name, position = change.intermediate(), change.at()
-        check_name(name, lm.config)
+        check_name(name, places(lm.config))
         if position is not None:
             position -= start
             if not 0 <= position < (read or tokens):

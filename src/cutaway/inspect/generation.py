@@ -12,6 +12,7 @@ from torch import Tensor
 from cutaway.decoding.generate import Result, Settings, generate
 from cutaway.errors import CutawayError
 from cutaway.inspect.change import KINDS, Change, replacements
+from cutaway.models.architecture import places
 from cutaway.models.gpt2.model import GPT
 from cutaway.parts.cache import Cache
 from cutaway.parts.trace import Fused, Trace
@@ -112,7 +113,7 @@ def generation(
 ) -> Generation:
     """Continue a prompt as `lm.generate` does, with these changes, and keep what every step makes, by name."""
     patterns = [keep] if isinstance(keep, str) else list(keep)
-    Trace(patterns).check(lm.config)
+    Trace(patterns).check(places(lm.config))
     if settings.get("overflow", "stop") != "stop":
         raise CutawayError("A generation that is kept cannot slide: the tokens before would have other positions.")
     result, steps = watch(lm, prompt, max_tokens, patterns, changes, settings)

@@ -12,9 +12,10 @@ from torch import Tensor
 
 from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import Token, token
+from cutaway.models.architecture import places
 from cutaway.models.gpt2.model import Block
 from cutaway.parts.cache import Cache
-from cutaway.parts.trace import Fused, Trace, check_name, names, within
+from cutaway.parts.trace import Fused, Trace, check_name, within
 
 if TYPE_CHECKING:
     from cutaway.inspect.change import Change
@@ -69,7 +70,7 @@ class Run:
             return self.trace[name]
         if name == "logits":
             return self.logits()
-        check_name(name, self.lm.config)
+        check_name(name, places(self.lm.config))
         scope, _, part = name.rpartition(".")  # blocks.5.attention, weights
         if part == "heads" and f"{scope}.merged" not in self.trace.replace:
             return self.block(int(scope.split(".")[1])).attention.split(self.trace[f"{scope}.merged"][None])[0]
@@ -162,7 +163,7 @@ class Run:
             "prompt": self.prompt,
             "shape": {name: getattr(config, name) for name in shape},
             "recommended": self.lm.recommended,
-            "names": names(config),
+            "names": list(places(config)),
             "changes": [change.to_dict() for change in self.changes],
         }
 

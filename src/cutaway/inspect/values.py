@@ -11,18 +11,8 @@ import numpy as np
 from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import Array, array, rounded
 from cutaway.inspect.run import Run
+from cutaway.models.architecture import places
 from cutaway.parts.trace import check_name
-
-AXES = {
-    "queries": ("head", "token", "column"),
-    "keys": ("head", "token", "column"),
-    "values": ("head", "token", "column"),
-    "heads": ("head", "token", "column"),
-    "scores": ("head", "token", "key"),
-    "masked": ("head", "token", "key"),
-    "weights": ("head", "token", "key"),
-}
-"""The axes of what is inside attention; everything else has one vector for each token."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +41,9 @@ class Values:
 
 def values(run: Run, name: str, position: int | None = None, head: int | None = None) -> Values:
     """An intermediate by its name: all of it, or at one token, in one head."""
-    check_name(name, run.lm.config)
-    axes: tuple[str, ...] = ("token", "column")
-    if ".attention." in name:
-        axes = AXES.get(name.rpartition(".")[2], axes)
+    known = places(run.lm.config)
+    check_name(name, known)
+    axes = known[name].axes
     if name == "logits" and position is not None:
         return Values(name, ("column",), array(run.logits([run.position(position)])[0]))
     found = run[name]

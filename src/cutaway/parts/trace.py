@@ -18,30 +18,16 @@ import torch
 from torch import Tensor
 
 from cutaway.errors import Code, CutawayError, nearest
-from cutaway.models.gpt2.shape import Config
 
-IN_ATTENTION = ("norm", "queries", "keys", "values", "scores", "masked", "weights", "heads", "merged", "output")
 UNFUSED = ("scores", "masked", "weights", "heads")
 """What only attention step by step has: the fused kernel goes from queries, keys and values to what is merged."""
-IN_MLP = ("norm", "hidden", "activation", "output")
 
 Replacement = Tensor | Callable[[Tensor], Tensor]
 
 
-def names(config: Config) -> list[str]:
-    """Every name a trace of such a model knows, in the order of the journey."""
-    journey = ["token_embedding", "position_embedding", "residual.0"]
-    for i in range(config.layers):
-        journey += [f"blocks.{i}.attention.{step}" for step in IN_ATTENTION]
-        journey += [f"blocks.{i}.residual.middle"]
-        journey += [f"blocks.{i}.mlp.{step}" for step in IN_MLP]
-        journey += [f"blocks.{i}.residual"]
-    return [*journey, "final_norm", "logits"]
-
-
-def check_name(pattern: str, config: Config) -> None:
-    """Refuse a name, or a pattern, that nothing in such a model has, with the nearest name that exists."""
-    known = names(config)
+def check_name(pattern: str, known: Iterable[str]) -> None:
+    """Refuse a name, or a pattern, that nothing in the model has, with the nearest name that exists."""
+    known = list(known)
     if not fnmatch.filter(known, pattern):
         raise CutawayError(f"Nothing in this model is called {pattern!r}.{nearest(pattern, known)}")
 
@@ -121,10 +107,10 @@ class Trace:
         self.replace = dict(replace or {})
         self.kept: dict[str, Tensor] = {}
 
-    def check(self, config: Config) -> None:
-        """Refuse a pattern that matches nothing in such a model, with the nearest name that exists."""
+    def check(self, known: Iterable[str]) -> None:
+        """Refuse a pattern that matches none of the model's names, with the nearest name that exists."""
         for pattern in [*self.keep, *self.replace]:
-            check_name(pattern, config)
+            check_name(pattern, known)
 
     def looks_into(self, scope: str) -> bool:
         """Whether attention in this place must go step by step, to be seen."""
@@ -203,15 +189,15 @@ class TextTrace(Trace):
 
     def __init__(
         self,
-        config: Config,
+        known: Iterable[str],
         keep: str | Iterable[str] = "*",
         replace: Mapping[str, Replacement] | None = None,
         gradient: bool = False,
     ):
         super().__init__(keep, replace)
-        self.check(config)
+        self.check(known)
         self.gradient = gradient
-        self.missing = {name for name in names(config) if matches(name, [*self.keep, *self.replace])}
+        self.missing = {name for name in known if matches(name, [*self.keep, *self.replace])}
 
     def follow(self, forward: Callable[[], object]) -> None:
         """Run the model as far as something is wanted of it."""

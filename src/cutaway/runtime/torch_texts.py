@@ -8,13 +8,12 @@ import torch
 from torch import Tensor
 
 from cutaway.decoding.generate import ROWS_AT_ONCE
+from cutaway.models.architecture import Place, places
 from cutaway.models.gpt2.model import GPT
 from cutaway.parts.trace import Trace
 
 TOKENS_AT_ONCE = 8_192
 """How many tokens, padding among them, are read together."""
-SQUARE = ("scores", "masked", "weights")
-"""Intermediates of attention with a row and a column for every token."""
 
 
 def read_texts(model: GPT, texts: list[list[int]]) -> list[Tensor]:
@@ -30,7 +29,8 @@ def read_texts(model: GPT, texts: list[list[int]]) -> list[Tensor]:
 def trace_texts(model: GPT, texts: list[list[int]], keep: str | Iterable[str]) -> list[Trace]:
     """What each text makes on its way, as a trace of it alone would have it."""
     keep = [keep] if isinstance(keep, str) else list(keep)
-    Trace(keep).check(model.config)
+    known = places(model.config)
+    Trace(keep).check(known)
     found: dict[int, Trace] = {}
     for numbers, ids, padding in batches(model, texts):
         trace = Trace(keep)
@@ -39,15 +39,14 @@ def trace_texts(model: GPT, texts: list[list[int]], keep: str | Iterable[str]) -
         for row, number in enumerate(numbers):
             found[number] = single = Trace(keep)
             blank = ids.shape[1] - max(1, len(texts[number]))
-            single.kept = {name: without_padding(name, value, row, blank) for name, value in trace.kept.items()}
+            single.kept = {name: without_padding(known[name], value, row, blank) for name, value in trace.kept.items()}
     return [found[number] for number in range(len(texts))]
 
 
-def without_padding(name: str, value: Tensor, row: int, blank: int) -> Tensor:
+def without_padding(place: Place, value: Tensor, row: int, blank: int) -> Tensor:
     """One text's share of an intermediate; a copy, so that the others' can be forgotten."""
     own = value[row if len(value) > 1 else 0]  # positions are there once, where no row is padded
-    square = name.rpartition(".")[2] in SQUARE
-    return (own[..., blank:, blank:] if square else own[..., blank:, :]).clone()
+    return (own[..., blank:, blank:] if place.axes[-1] == "key" else own[..., blank:, :]).clone()
 
 
 def batches(model: GPT, texts: list[list[int]]) -> Iterator[tuple[list[int], Tensor, Tensor | None]]:

@@ -64,7 +64,7 @@ def write_classifier(
 ) -> None:
     """Write a folder that `read_classifier` and transformers both read; one that is there is replaced whole or not."""
     kind = dtype or classifier.score.weight.dtype
-    tensors = [*names.tensors(classifier.gpt), (SCORE, classifier.score.weight.detach())]
+    tensors = [*names.stored_tensors(classifier.gpt), (SCORE, classifier.score.weight.detach())]
     with huggingface.writing(Path(folder), tensors, kind) as new:
         if tokenizer is not None:
             tokenizer.save(new)

@@ -8,7 +8,6 @@ fast this machine is gets measured, in a few steps, and the clock ends the train
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,8 +15,8 @@ from statistics import median
 
 import torch
 
-from cutaway.checkpoint import names
 from cutaway.errors import CutawayError
+from cutaway.models.architecture import count_parameters
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
 from cutaway.runtime import processor
@@ -132,7 +131,7 @@ def make_plan(recipe: Recipe, facts: Facts, device: torch.device, world: int = 1
     if device.type == "cpu":
         plan.choose("train.threads", *threads_for(plan.recipe.train, shape(plan.recipe, facts).width))
     expected = choose_steps(plan, facts, speed)
-    size = count(shape(plan.recipe, facts))
+    size = count_parameters(shape(plan.recipe, facts))
     lora = plan.recipe.lora.rank > 0
     if lora:
         plan.choose("lora.alpha", 2.0 * plan.recipe.lora.rank, "twice the rank")
@@ -184,7 +183,7 @@ def choose_shape(plan: Plan, facts: Facts, speed: Speed, device: torch.device) -
     if facts.config is not None or not open_keys:
         return
     shapes = dict.fromkeys(shape(recipe, facts, layers, width) for layers, width in LADDER)
-    candidates = sorted(((one, count(one)) for one in shapes), key=lambda pair: pair[1])
+    candidates = sorted(((one, count_parameters(one)) for one in shapes), key=lambda pair: pair[1])
     rate, tokens = 0.0, how.steps * how.batch * how.length
     if not how.steps and len(candidates) > 1:
         probe = candidates[min(4, len(candidates) - 1)][0]
@@ -195,7 +194,7 @@ def choose_shape(plan: Plan, facts: Facts, speed: Speed, device: torch.device) -
         seen = tokens or min(MOST_EPOCHS * facts.tokens, int(allowed(how) * rate / operations(config, how.length)))
         if seen >= TOKENS_PER_PARAMETER * size and size <= PARAMETERS_PER_TOKEN * facts.tokens:
             chosen = config
-    size = count(chosen)
+    size = count_parameters(chosen)
     seen = tokens or min(MOST_EPOCHS * facts.tokens, int(allowed(how) * rate / operations(chosen, how.length)))
     why = f"{size:,} parameters, for {facts.tokens:,} tokens of data and about {seen:,} to be read"
     for key in open_keys:
@@ -249,11 +248,6 @@ def allowed(how: Train) -> float:
 def per_epoch(facts: Facts, how: Train) -> float:
     """How many rows go through the data once."""
     return max(1.0, facts.tokens / how.length if facts.plain else facts.records)
-
-
-def count(config: Config) -> int:
-    """How many parameters a shape has; added up from the shapes, because building models takes seconds."""
-    return sum(math.prod(entry.shape) for entry in names.table(config))
 
 
 def operations(config: Config, length: int) -> float:

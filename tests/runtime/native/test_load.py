@@ -8,11 +8,12 @@ import torch
 import cutaway
 from cutaway.errors import CutawayError
 from cutaway.language_model import LanguageModel
+from cutaway.models.architecture import count_parameters
 from cutaway.runtime import choice
 from cutaway.runtime.choice import SECOND_COPY, choose
 from cutaway.runtime.native import library
 from cutaway.runtime.native.engine import Engine
-from cutaway.runtime.native.pack import numbers_in, pack
+from cutaway.runtime.native.pack import pack
 
 if library.load() is None:
     pytest.skip("the native engine is not built here: no C++ compiler", allow_module_level=True)
@@ -117,7 +118,7 @@ def test_left_to_itself_the_better_engine_writes(monkeypatch):
 
 
 def test_the_weights_are_counted_from_the_shape(tiny_lm):
-    assert numbers_in(tiny_lm.config) == sum(parameter.numel() for parameter in tiny_lm.model.parameters())
+    assert count_parameters(tiny_lm.config) == sum(parameter.numel() for parameter in tiny_lm.model.parameters())
 
 
 def test_what_the_engine_writes_by_itself_is_what_torch_would():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from cutaway.errors import CutawayError, nearest
 
@@ -13,6 +13,9 @@ ACTIVATIONS = ("gelu_tanh", "gelu", "relu", "silu")
 @dataclass(frozen=True)
 class Config:
     """Everything that decides the shapes and the arithmetic of a model. The defaults are GPT-2 small."""
+
+    kind: ClassVar[str] = "gpt2"
+    """Which architecture it is a shape of (see models/architecture.py)."""
 
     vocabulary: int = 50_257
     """How many tokens there are: rows of the token embedding, columns of the logits."""

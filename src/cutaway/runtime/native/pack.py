@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from cutaway.models.architecture import tensors
 from cutaway.models.gpt2.shape import Config
 from cutaway.runtime.native.library import KINDS, default_threads, need, shape_of
 
@@ -21,7 +21,7 @@ Memory = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
-class Place:
+class Placed:
     """One tensor: its name in our model, its shape, and where it begins. Matrices are packed, the rest is float32."""
 
     name: str
@@ -57,42 +57,15 @@ def packed_from(config: Config, weights: str, data: bytes) -> Packed:
     return Packed(config, weights, memory)
 
 
-def places(config: Config, weights: str) -> Iterator[Place]:
-    """Every tensor in the order it lies in memory."""
+def places(config: Config, weights: str) -> Iterator[Placed]:
+    """Every tensor in the order it lies in memory, which is that of `cutaway_model_layout` in interface.cpp."""
     shape = shape_of(config, weights)
     starts = np.zeros(5 + 12 * config.layers, dtype=np.uint64)
     count = need().cutaway_model_layout(ctypes.byref(shape), starts.ctypes.data)
-    for (name, dimensions), start in zip(tensors(config), starts[:count].tolist(), strict=True):
-        matrix = len(dimensions) == 2 and not name.startswith("position")
-        kind = "int8" if weights == "int4" and not name.startswith("blocks.") else weights
-        yield Place(name, dimensions, start, packed=kind if matrix else None)
-
-
-def tensors(config: Config) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Names and shapes, in the order of `cutaway_model_layout` in interface.cpp."""
-    width, hidden = config.width, config.mlp_width
-    yield "token_embedding.weight", (config.vocabulary, width)
-    yield "position_embedding.weight", (config.context, width)
-    for layer in range(config.layers):
-        for name, outputs, inputs in (
-            ("attention_norm", width, 0),
-            ("attention.queries_keys_values", 3 * width, width),
-            ("attention.projection", width, width),
-            ("mlp_norm", width, 0),
-            ("mlp.widen", hidden, width),
-            ("mlp.projection", width, hidden),
-        ):
-            yield f"blocks.{layer}.{name}.weight", (outputs, inputs) if inputs else (outputs,)
-            yield f"blocks.{layer}.{name}.bias", (outputs,)
-    yield "final_norm.weight", (width,)
-    yield "final_norm.bias", (width,)
-    if not config.tied:
-        yield "output.weight", (config.vocabulary, width)
-
-
-def numbers_in(config: Config) -> int:
-    """How many weights a model of this shape has."""
-    return sum(math.prod(shape) for _, shape in tensors(config))
+    for one, start in zip(tensors(config), starts[:count].tolist(), strict=True):
+        matrix = len(one.shape) == 2 and one.part != "position embedding"
+        kind = "int8" if weights == "int4" and one.block is None else weights
+        yield Placed(one.name, one.ours, start, packed=kind if matrix else None)
 
 
 def memory_of(size: int) -> Memory:

@@ -1,0 +1,146 @@
+"""What a model says of itself, so that the rest of the house need not know it by name.
+
+A folder in models/ holds one architecture: its shape, its forward pass, the table of its tensors and the map of what a
+forward pass makes on its way. Checkpoints, packing and the parameter page read the table; traces, the walk and the
+arithmetic of a number read the map. A model from outside is made known with `register`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+from cutaway.errors import CutawayError, nearest
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """One matrix or vector of weights."""
+
+    name: str
+    """Its name in this program, as in `model.named_parameters()`."""
+    stored: str
+    """Its name in a checkpoint."""
+    shape: tuple[int, ...]
+    """As a checkpoint stores it."""
+    what: str
+    """What it does, in a few words."""
+    part: str
+    """The kind of work that it is counted under: attention, MLP, ..."""
+    block: int | None = None
+    """The block it belongs to; None outside the stack."""
+    transposed: bool = False
+    """Whether a checkpoint stores it the other way round: inputs x outputs, where torch has outputs x inputs."""
+
+    @property
+    def ours(self) -> tuple[int, ...]:
+        """The shape it has in this program."""
+        return self.shape[::-1] if self.transposed else self.shape
+
+    @property
+    def count(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Place:
+    """One named intermediate of a forward pass: its axes, and what made it from what."""
+
+    name: str
+    axes: tuple[str, ...]
+    """Without the batch: token, column (of a vector), head, key (a token that is attended to)."""
+    operation: str
+    """look up, add, norm, linear, score, mask, softmax, mix, merge or activate."""
+    inputs: tuple[str, ...]
+    """The places it is made of; a look-up is made of the `ids` or the `positions`."""
+    module: str = ""
+    """The module whose weights or settings the operation uses."""
+    share: tuple[int, int] = (0, 1)
+    """Which part of the module's outputs it is, of how many: one matrix may make query, key and value."""
+
+
+class Architecture(Protocol):
+    """One for each folder in models/."""
+
+    kind: str
+    """The `model_type` of its checkpoints."""
+    Shape: type[Any]
+    """A frozen dataclass with the same `kind`."""
+
+    title: str
+    """What it is called in a message: "GPT-2"."""
+    native: bool
+    """Whether the native engine's kernels can run it."""
+    prefix: str
+    """What the names in a checkpoint may begin with."""
+    copies: dict[str, str]
+    """Tensors that a checkpoint may hold once more under another name, by that name: a tied output matrix."""
+
+    def read_shape(self, given: Mapping[str, Any]) -> Any:
+        """The shape that a checkpoint's `config.json` states."""
+        ...
+
+    def write_shape(self, shape: Any) -> dict[str, Any]:
+        """`config.json` for such a model."""
+        ...
+
+    def ignores(self, stored: str) -> bool:
+        """Whether a tensor of this name in a checkpoint is none of the model's weights."""
+        ...
+
+    def build(self, shape: Any) -> nn.Module:
+        """A model with new weights. `model(ids, trace=None)` are its scores."""
+        ...
+
+    def tensors(self, shape: Any) -> Iterable[TensorSpec]:
+        """Every tensor, in the order in which a token meets them."""
+        ...
+
+    def places(self, shape: Any) -> Iterable[Place]:
+        """Every named intermediate, in the order of computation."""
+        ...
+
+
+_INCLUDED = {"gpt2": "cutaway.models.gpt2.architecture"}
+_KNOWN: dict[str, Architecture] = {}
+
+
+def register(architecture: Architecture) -> None:
+    """Make a model known: from now on it can be traced, counted and looked into like the included ones."""
+    _KNOWN[architecture.kind] = architecture
+
+
+def architecture(kind: str) -> Architecture:
+    """The architecture of this kind, imported when it is first asked for."""
+    if kind not in _KNOWN:
+        if kind not in _INCLUDED:
+            known = sorted({*_KNOWN, *_INCLUDED})
+            raise CutawayError(
+                f"the model's type is {kind!r}, and only {', '.join(map(repr, known))} is read.{nearest(kind, known)}"
+            )
+        register(importlib.import_module(_INCLUDED[kind]).ARCHITECTURE)
+    return _KNOWN[kind]
+
+
+@lru_cache(maxsize=16)
+def tensors(shape: Any) -> tuple[TensorSpec, ...]:
+    """Every tensor of a model of this shape."""
+    return tuple(architecture(shape.kind).tensors(shape))
+
+
+@lru_cache(maxsize=16)
+def places(shape: Any) -> dict[str, Place]:
+    """Every named intermediate of a model of this shape, by its name, in the order of computation."""
+    return {place.name: place for place in architecture(shape.kind).places(shape)}
+
+
+def count_parameters(shape: Any) -> int:
+    """How many weights a model of this shape has."""
+    return sum(one.count for one in tensors(shape))
