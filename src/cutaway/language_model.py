@@ -415,6 +415,10 @@ def load(
     path = locate(name)
     if is_packed(path):
         return load_packed(path, name, device, dtype, engine, weights, tokenizer)
+    if dtype is None and engine != "torch" and weights in (None, "float32") and str(device or "cpu") == "cpu":
+        quick = load_without_torch(path, name, device, tokenizer)
+        if quick is not None:
+            return quick
     numbers = None if dtype is None else number_type(dtype)
     place = find_device("cpu" if device is None and (weights or engine == "native") else device)
     float32 = numbers is None or str(numbers) == "torch.float32"
@@ -431,6 +435,28 @@ def load(
         return lm
     assert lm.machine is not lm.model
     lm.let_go()
+    return lm
+
+
+def load_without_torch(
+    path: Path, name: str | Path, device: object, tokenizer: str | Path | Tokenizer | None
+) -> LanguageModel | None:
+    """A plain folder, packed for the native engine in float32; None where torch is to read it, or runs it better."""
+    from cutaway.runtime.choice import SECOND_COPY
+    from cutaway.runtime.native import library
+    from cutaway.runtime.native.from_folder import pack_folder
+
+    if not (path / "config.json").is_file() or library.load() is None or (device is None and has_accelerator()):
+        return None
+    config = checkpoint.read_config(path)
+    if not architecture(config.kind).native or 4 * count_parameters(config) > SECOND_COPY:
+        return None
+    known = find_tokenizer(tokenizer, path, config, name)
+    packed = pack_folder(path, with_known_end(config, known))
+    if packed is None:
+        return None
+    lm = LanguageModel(Engine(packed), known, str(name), "float32")
+    lm.recommended = read_recommended(path)
     return lm
 
 
@@ -498,6 +524,11 @@ def number_type(dtype: str | torch.dtype) -> torch.dtype:
 def versions(model: GPT) -> object:
     """Changes whenever the weights do: a model that is trained on must not be run on weights packed before."""
     return [(id(parameter), 0 if parameter.is_inference() else parameter._version) for parameter in model.parameters()]
+
+
+def has_accelerator() -> bool:
+    """Whether torch might find something better than the processor; asked without importing it, so at worst in vain."""
+    return Path("/dev/nvidiactl").exists() or Path("/dev/kfd").exists()
 
 
 def find_device(device: str | torch.device | None) -> torch.device:

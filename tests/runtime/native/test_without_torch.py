@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import shutil
 import subprocess
 import sys
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
+import cutaway
+from cutaway import checkpoint, language_model
 from cutaway.runtime.native import library
 from cutaway.runtime.native import packed_file as stored
 from cutaway.runtime.native.pack import pack
@@ -24,8 +30,17 @@ def file(tiny_lm, tmp_path_factory):
     return path
 
 
-def python(code: str) -> str:
-    code = f"{code}\nimport sys\nassert not {SLOW!r} & set(sys.modules), {SLOW!r} & set(sys.modules)"
+@pytest.fixture(scope="module")
+def folder(tiny_lm, tmp_path_factory):
+    """What the package ships is such a folder, too."""
+    path = tmp_path_factory.mktemp("without") / "tiny"
+    tiny_lm.save(path)
+    return path
+
+
+def python(code: str, *also: str) -> str:
+    slow = SLOW - set(also)
+    code = f"{code}\nimport sys\nassert not {slow!r} & set(sys.modules), {slow!r} & set(sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
@@ -45,6 +60,71 @@ def python(code: str) -> str:
 )
 def test_a_packed_file_writes_without_torch(file, call):
     python(f"import cutaway\nlm = cutaway.load({str(file)!r})\n{call}")
+
+
+@pytest.mark.parametrize("call", ["lm.generate('Once', 5)", "lm.generate('Once', 5, beams=2)", "lm.predict('Once')"])
+@pytest.mark.parametrize("name", ["folder", "builtin"])
+def test_a_plain_folder_writes_without_torch(folder, name, call):
+    python(
+        f"import cutaway\nlm = cutaway.load({str(folder) if name == 'folder' else name!r})\n{call}",
+        "tiktoken",
+        "http",
+        "ssl",
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_it_is_the_model_that_torch_reads(tiny_lm, tmp_path, dtype):
+    checkpoint.write(tiny_lm.model, tiny_lm.tokenizer, tmp_path / "stored", dtype)
+    quick, slow = cutaway.load(tmp_path / "stored"), cutaway.load(tmp_path / "stored", engine="torch")
+    assert quick._model is None and quick._engine is not None
+    assert all(torch.equal(a, b) for a, b in zip(quick.model.parameters(), slow.model.parameters(), strict=True))
+    packed = pack(slow.model, "float32")
+    assert quick._engine.packed.memory.tobytes() == packed.memory.tobytes()
+    assert (
+        quick.generate("Once", 8, seed=1).ids
+        == cutaway.load(tmp_path / "stored", weights="float32").generate("Once", 8, seed=1).ids
+    )
+
+
+def spoiled(path, tmp_path, spoil):
+    """The folder again, with another file of weights."""
+    shutil.copytree(path, tmp_path / "spoiled")
+    weights = load_file(path / "model.safetensors")
+    spoil(weights)
+    save_file(weights, tmp_path / "spoiled" / "model.safetensors")
+    return tmp_path / "spoiled"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda weights: weights.pop("transformer.ln_f.bias"), "lacks ln_f.bias"),
+        (lambda weights: weights["transformer.ln_f.bias"].fill_(math.nan), "NaN or infinite"),
+        (lambda weights: weights["transformer.ln_f.bias"].fill_(math.inf), "NaN or infinite"),
+        (lambda weights: weights.update({"transformer.ln_f.bias": torch.zeros(3)}), "has the shape"),
+        (lambda weights: weights.update({"another": torch.zeros(3)}), "another"),
+        (lambda weights: weights.update({"transformer.ln_f.bias": torch.zeros(48, dtype=torch.int8)}), "int8"),
+    ],
+)
+def test_what_is_not_plain_is_left_to_torch_which_says_what_is_wrong(folder, tmp_path, spoil, said):
+    with pytest.raises(cutaway.CutawayError, match=said):
+        cutaway.load(spoiled(folder, tmp_path, spoil))
+
+
+@pytest.mark.parametrize("cut", [0, 5, 9, 200, -1])
+def test_a_truncated_file_is_refused(folder, tmp_path, cut):
+    shutil.copytree(folder, tmp_path / "cut")
+    whole = (folder / "model.safetensors").read_bytes()
+    (tmp_path / "cut" / "model.safetensors").write_bytes(whole[:cut])
+    with pytest.raises(cutaway.CutawayError, match="truncated or damaged"):
+        cutaway.load(tmp_path / "cut")
+
+
+def test_where_there_may_be_an_accelerator_torch_is_asked(folder, monkeypatch):
+    monkeypatch.setattr(language_model, "has_accelerator", lambda: True)
+    assert cutaway.load(folder)._model is not None
+    assert cutaway.load(folder, device="cpu")._model is None
 
 
 @pytest.mark.parametrize(

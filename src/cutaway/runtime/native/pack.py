@@ -91,26 +91,33 @@ def pack(
     """
     import torch
 
-    config, library = model.config, need()
+    config = model.config
     memory = memory_of(size_of(config, weights))
     total, done = sum(parameter.numel() for parameter in model.parameters()), 0
     for place in places(config, weights):
         numbers = model.get_parameter(place.name).detach().to("cpu", torch.float32).contiguous().numpy()
-        if place.packed:
-            factor = None
-            if factors is not None and place.name.startswith("blocks."):
-                name, factor = next(factors)
-                assert name == place.name
-            library.cutaway_pack(
-                KINDS.index(place.packed), *place.shape, numbers.ctypes.data, memory.ctypes.data + place.start,
-                default_threads(), None if factor is None else factor.ctypes.data,
-            )  # fmt: skip
-        else:
-            memory[place.start : place.start + numbers.nbytes] = numbers.reshape(-1).view(np.uint8)
+        factor = None
+        if place.packed and factors is not None and place.name.startswith("blocks."):
+            name, factor = next(factors)
+            assert name == place.name
+        pack_tensor(place, numbers, memory, factor)
         done += numbers.size
         if progress is not None:
             progress(done, total)
     return Packed(config, weights, memory)
+
+
+def pack_tensor(
+    place: Placed, numbers: npt.NDArray[np.float32], memory: Memory, factor: npt.NDArray[np.float32] | None = None
+) -> None:
+    """Put one tensor where it belongs."""
+    if place.packed is None:
+        memory[place.start : place.start + numbers.nbytes] = numbers.reshape(-1).view(np.uint8)
+        return
+    need().cutaway_pack(
+        KINDS.index(place.packed), *place.shape, numbers.ctypes.data, memory.ctypes.data + place.start,
+        default_threads(), None if factor is None else factor.ctypes.data,
+    )  # fmt: skip
 
 
 def unpack(packed: Packed) -> GPT:
