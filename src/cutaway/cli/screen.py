@@ -113,7 +113,7 @@ def bar(share: float, cells: int) -> str:
 
 
 def percent(share: float) -> str:
-    return f"{100 * share:6.2f} %" if share >= 0.00005 or share == 0 else "<0.01 %"
+    return f"{100 * share:6.2f}%" if share >= 0.00005 or share == 0 else "<0.01%"
 
 
 class Row(NamedTuple):
