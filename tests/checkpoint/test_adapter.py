@@ -135,7 +135,7 @@ def change(folder: Path, tmp_path: Path, **values: object) -> Path:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"peft_type": "IA3"}, "only 'LORA' is read"),
+        ({"peft_type": "IA3"}, "only 'LORA' is supported"),
         ({"use_dora": True}, "use_dora is set"),
         ({"base_model_name_or_path": None}, "does not say whose adapter it is"),
         ({"base_model_name_or_path": "/nowhere"}, "an adapter for /nowhere, which is not on this machine"),
@@ -152,7 +152,7 @@ def test_an_adapter_that_cannot_be_merged_is_refused_in_a_sentence(tuned, tmp_pa
     [
         ("transformer.h.0.attn.c_attn.lora_A.weight", torch.zeros(4, 17), "does not fit"),
         ("transformer.h.9.attn.c_attn.lora_A.weight", torch.zeros(4, 16), "does not fit"),
-        ("transformer.wpe.weight", torch.zeros(3, 3), "is not of the model"),
+        ("transformer.wpe.weight", torch.zeros(3, 3), "does not fit the base model"),
         ("transformer.h.0.attn.c_attn.lora_B.weight", torch.full((48, 4), torch.nan), "NaN"),
         ("score.weight", torch.zeros(2, 16), "an adapter for a classifier"),
     ],

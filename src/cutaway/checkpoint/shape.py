@@ -38,7 +38,7 @@ def read_huggingface(folder: Path) -> Config:
 def _config(given: dict[str, Any]) -> Config:
     kind = given.get("model_type", "gpt2" if "n_embd" in given else None)
     if kind != "gpt2":
-        raise CutawayError(f"the model's type is {kind!r}, and only 'gpt2' is read.")
+        raise CutawayError(f"the model's type is {kind!r}, and only 'gpt2' is supported.")
     if not given.get("scale_attn_weights", True):
         raise CutawayError("scale_attn_weights is false: GPT-2 divides attention scores by the root of a head's width.")
     if given.get("add_cross_attention"):
