@@ -65,9 +65,10 @@ def test_merged_and_saved_it_is_a_plain_folder(tuned, tmp_path):
     assert not adapter.is_adapter(tmp_path / "merged")
 
 
-def test_its_base_may_stand_beside_it_and_its_tokenizer_may_be_its_bases(base, tmp_path):
+def test_its_base_may_stand_beside_it_and_its_tokenizer_may_be_its_bases(base, tmp_path, monkeypatch):
     from shutil import copytree
 
+    monkeypatch.chdir(tmp_path)  # where no folder "../base" is
     copytree(base, tmp_path / "folder" / "base")
     mine = tmp_path / "folder" / "adapter"
     gpt = cutaway.load(base).model
