@@ -295,7 +295,7 @@ class LanguageModel:
         kind = self.weights or (self._engine.weights if self._engine else "float32")
         if kind != "float32":
             raise CutawayError(
-                f"{doing} by torch, and {self.name} writes with weights packed to {kind}: "
+                f"{doing} by torch, and {self.name} has weights packed to {kind}: "
                 "load it without `weights`, or the model that the file was made of."
             )
 
@@ -476,9 +476,7 @@ def load_packed(
     known = find_tokenizer(tokenizer, path, packed.config, name)
     packed = replace(packed, config=with_known_end(packed.config, known))
     if weights is not None and check_kind(weights) != packed.weights:
-        raise CutawayError(
-            f"{path} holds {packed.weights} weights. Leave out `weights`, or load the model they are of."
-        )
+        raise CutawayError(f"{path} holds {packed.weights} weights. Leave out `weights`, or load the original model.")
     place = "cpu" if device is None or str(device) == "cpu" else find_device(device).type
     if engine == "auto" and (place != "cpu" or dtype is not None):
         engine = "torch"

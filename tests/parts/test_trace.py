@@ -195,7 +195,7 @@ def test_a_head_of_what_has_no_heads_is_refused(tiny):
 
 
 def test_new_numbers_that_do_not_fit_are_refused(tiny):
-    with pytest.raises(CutawayError, match=r"shape of the place they are for: \[1, 48\]"):
+    with pytest.raises(CutawayError, match=r"shape of those they replace: \[1, 48\]"):
         traced(tiny, (), {"blocks.1.residual": added(torch.ones(47), where(position=1))})
     with pytest.raises(CutawayError, match=r"blocks.1.residual has the shape \[6, 47\], not \[6, 48\]"):
         traced(tiny, (), {"blocks.1.residual": torch.ones(6, 47)})

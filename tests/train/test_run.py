@@ -93,8 +93,8 @@ def test_other_texts_are_refused_when_it_is_resumed_and_its_own_are_kept(texts, 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "one of these, and got nothing"),
-        ({"texts": ["a"], "files": "b"}, "got texts and files"),
+        ({}, "exactly one of these; given: nothing"),
+        ({"texts": ["a"], "files": "b"}, "given: texts and files"),
         ({"texts": "a text"}, "texts is a list of texts or an iterator over them, not str"),
         ({"texts": []}, "texts is empty"),
         ({"texts": iter(())}, "texts is empty"),

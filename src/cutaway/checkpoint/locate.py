@@ -44,7 +44,7 @@ def locate(name: str | Path, progress: Callable[[str, int, int], None] | None = 
         return Path(name)
     if Path(name).exists():
         raise CutawayError(
-            f"{name} is a file of a kind that is not read. A model is a folder with config.json and weights in it, "
+            f"The file {name} is in a format that is not supported. A model is a folder with config.json and weights, "
             f"or a file that ends in {', '.join(FILES)}.",
             "a_file",
             name=name,

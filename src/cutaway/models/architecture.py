@@ -123,7 +123,7 @@ def architecture(kind: str) -> Architecture:
         if kind not in _INCLUDED:
             known = sorted({*_KNOWN, *_INCLUDED})
             raise CutawayError(
-                f"the model's type is {kind!r}, and only {', '.join(map(repr, known))} is read.{nearest(kind, known)}"
+                f"the model's type is {kind!r}, and only {', '.join(map(repr, known))} is supported.{nearest(kind, known)}"
             )
         register(importlib.import_module(_INCLUDED[kind]).ARCHITECTURE)
     return _KNOWN[kind]

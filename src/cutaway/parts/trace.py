@@ -284,7 +284,7 @@ def _changed(make: Callable[[Tensor], Tensor], at: Where) -> Callable[[Tensor], 
             changed[place] = make(old)
         except RuntimeError:
             raise CutawayError(
-                f"The new numbers do not have the shape of the place they are for: {list(old.shape)}."
+                f"The new values do not have the shape of those they replace: {list(old.shape)}."
             ) from None
         return changed
 

@@ -172,5 +172,5 @@ def spoken(message: object, number: int) -> tuple[str, str, float]:
     if not isinstance(content, str) or not content.strip():
         raise CutawayError(f"{where} has no text in its content ({content!r:.40}).")
     if isinstance(weight, bool) or weight not in (0, 1):
-        raise CutawayError(f"{where} has the weight {weight!r}: 0 (is not learned) or 1.")
+        raise CutawayError(f"{where} has the weight {weight!r}: it must be 0 (left out of the loss) or 1.")
     return role, content.strip(), float(weight)

@@ -125,7 +125,7 @@ class Run:
         if self.keeps_best and (never or not self.can_measure):
             key, instead = ("patience", "leave it out") if self.how.patience else ("keep = 'best'", "keep the last")
             raise CutawayError(
-                f"train.{key} needs held-out data to be measured now and then: "
+                f"train.{key} needs regular evaluation on held-out data: "
                 f"set data.held_out and train.evaluate_every, or {instead}."
             )
 

@@ -83,7 +83,7 @@ export function paint(canvas: HTMLCanvasElement, width: number, height: number, 
       context.textBaseline = 'middle';
       for (let j = 0; j < look.columns; j++) {
         context.fillStyle = bright(pixels[j]!) ? '#1e1d1a' : '#ffffff';
-        context.fillText(write(cells[j]!), (j + 0.5) * wide, (top + bottom) / 2);
+        context.fillText(write(cells[j]!), (j + 0.5) * wide, (top + bottom) / 2, wide - 2 * dense);
       }
     }
   }
