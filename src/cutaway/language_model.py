@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -13,10 +13,12 @@ from cutaway.checkpoint.locate import is_packed, locate
 from cutaway.checkpoint.recommended import read_recommended
 from cutaway.decoding.batch import Machine, open_batch
 from cutaway.decoding.generate import Result, Settings, TextStream, generate
+from cutaway.decoding.prediction import Prediction
 from cutaway.decoding.sampling import is_whole, likeliest, softmax
 from cutaway.errors import CutawayError, nearest
 from cutaway.models.architecture import architecture, count_parameters, places
 from cutaway.models.gpt2.shape import Config
+from cutaway.parts.versions import versions
 from cutaway.runtime.choice import choose
 from cutaway.runtime.native.engine import Engine, Scores
 from cutaway.runtime.native.library import check_kind
@@ -43,15 +45,6 @@ DTYPES = ("float32", "bfloat16", "float16")
 Prompt = str | Sequence[int]
 Prompts = Iterable[Prompt]
 """Several: a list, a tuple, a generator."""
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """One candidate for the next token."""
-
-    id: int
-    text: str
-    probability: float
 
 
 class LanguageModel:
@@ -415,17 +408,20 @@ def load(
     path = locate(name)
     if is_packed(path):
         return load_packed(path, name, device, dtype, engine, weights, tokenizer)
-    if dtype is None and engine != "torch" and weights in (None, "float32") and str(device or "cpu") == "cpu":
-        quick = load_without_torch(path, name, device, tokenizer)
-        if quick is not None:
-            return quick
-    numbers = None if dtype is None else number_type(dtype)
-    place = find_device("cpu" if device is None and (weights or engine == "native") else device)
-    float32 = numbers is None or str(numbers) == "torch.float32"
     config = checkpoint.read_config(path)
     if engine == "auto" and not architecture(config.kind).native:
         engine = "torch"
-    kind = choose(engine, weights, place.type, float32, size=4 * count_parameters(config))
+    size = 4 * count_parameters(config)
+    native = weights is not None or engine == "native"
+    on_processor = str(device) == "cpu" or (device is None and (native or not has_accelerator()))
+    if on_processor and dtype is None and choose(engine, weights, "cpu", float32=True, size=size) == "float32":
+        quick = load_without_torch(path, name, config, tokenizer)
+        if quick is not None:
+            return quick
+    numbers = None if dtype is None else number_type(dtype)
+    place = find_device("cpu" if device is None and native else device)
+    float32 = numbers is None or str(numbers) == "torch.float32"
+    kind = choose(engine, weights, place.type, float32, size)
     known = find_tokenizer(tokenizer, path, config, name)
     model = checkpoint.read(path, place, numbers)
     model.config = with_known_end(model.config, known)
@@ -439,18 +435,11 @@ def load(
 
 
 def load_without_torch(
-    path: Path, name: str | Path, device: object, tokenizer: str | Path | Tokenizer | None
+    path: Path, name: str | Path, config: Config, tokenizer: str | Path | Tokenizer | None
 ) -> LanguageModel | None:
-    """A plain folder, packed for the native engine in float32; None where torch is to read it, or runs it better."""
-    from cutaway.runtime.choice import SECOND_COPY
-    from cutaway.runtime.native import library
+    """A plain folder, packed for the native engine in float32; None where torch is to read it."""
     from cutaway.runtime.native.from_folder import pack_folder
 
-    if not (path / "config.json").is_file() or library.load() is None or (device is None and has_accelerator()):
-        return None
-    config = checkpoint.read_config(path)
-    if not architecture(config.kind).native or 4 * count_parameters(config) > SECOND_COPY:
-        return None
     known = find_tokenizer(tokenizer, path, config, name)
     packed = pack_folder(path, with_known_end(config, known))
     if packed is None:
@@ -517,11 +506,6 @@ def number_type(dtype: str | torch.dtype) -> torch.dtype:
 
     found: torch.dtype = getattr(torch, dtype) if isinstance(dtype, str) else dtype
     return found
-
-
-def versions(model: GPT) -> object:
-    """Changes whenever the weights do: a model that is trained on must not be run on weights packed before."""
-    return [(id(parameter), 0 if parameter.is_inference() else parameter._version) for parameter in model.parameters()]
 
 
 def has_accelerator() -> bool:

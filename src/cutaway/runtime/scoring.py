@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from cutaway.decoding.prediction import Prediction
 from cutaway.errors import CutawayError
 from cutaway.runtime.torch_texts import read_texts
 
 if TYPE_CHECKING:
-    from cutaway.language_model import LanguageModel, Prediction
+    from cutaway.language_model import LanguageModel
 
 POSITIONS_AT_ONCE = 64
 """The logits of a long text are never all there at once."""
@@ -69,8 +70,6 @@ def score(lm: LanguageModel, texts: list[list[int]], k: int) -> list[Score]:
 
 def scored(lm: LanguageModel, ids: list[int], vectors: torch.Tensor, k: int) -> list[ScoredToken]:
     """The tokens of one text, scored by the vectors [tokens, width] of what stands before each."""
-    from cutaway.language_model import Prediction
-
     found = []
     for first in range(0, len(ids), POSITIONS_AT_ONCE):
         part = ids[first : first + POSITIONS_AT_ONCE]

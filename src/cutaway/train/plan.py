@@ -15,11 +15,11 @@ from statistics import median
 
 import torch
 
+from cutaway import processor
 from cutaway.errors import CutawayError
 from cutaway.models.architecture import count_parameters
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
-from cutaway.runtime import processor
 from cutaway.tasks import Language, Task
 from cutaway.train.events import Choice
 from cutaway.train.learner import Learner, prepare_blocks

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cutaway.errors import CutawayError
-from cutaway.runtime.processor import cores
+from cutaway.processor import cores
 
 SEGMENT = 32 << 20
 JUST_NOW = 2_000_000_000

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cutaway.errors import CutawayError
-from cutaway.runtime.processor import cores
+from cutaway.processor import cores
 from cutaway.tasks.task import Task
 from cutaway.train.blocks import Block
 from cutaway.train.data import pieces, sources
