@@ -147,7 +147,7 @@ class LanguageModel:
         from cutaway.batched import read_texts
 
         texts, listed = self.several(text)
-        with torch.no_grad():
+        with torch.inference_mode(False), torch.no_grad():  # plain tensors, whoever asks
             found = [self.model.score(one).float() for one in read_texts(self.model, texts)]
         return found if listed else found[0]
 
@@ -177,7 +177,7 @@ class LanguageModel:
         from cutaway.batched import read_texts
 
         several, listed = self.several(texts)
-        with torch.no_grad():
+        with torch.inference_mode(False), torch.no_grad():  # plain tensors, whoever asks
             found = [one.float().mean(dim=0) for one in read_texts(self.model, several)]
         vectors = torch.stack(found) if found else torch.empty(0, self.config.width)
         return vectors if listed else vectors[0]
@@ -312,8 +312,8 @@ class LanguageModel:
         """
         from cutaway.trace import TextTrace
 
-        trace, ids = TextTrace(self.config, keep, replace, gradient), self.batch_of_one(text)
-        trace.follow(lambda: self.model(ids, trace=trace))
+        trace, ids = TextTrace(self.config, keep, replace, gradient), self.ids(text)
+        trace.follow(lambda: self.model(self.batch_of_one(ids), trace=trace))
         return trace
 
     def traces(self, texts: Sequence[Prompt], keep: str | Iterable[str] = "*") -> list[Trace]:
@@ -387,11 +387,11 @@ def is_id(one: object) -> bool:
     return is_whole(one) or (hasattr(one, "__index__") and getattr(one, "ndim", 0) == 0)
 
 
-def check_count(k: int, least: int) -> int:
+def check_count(number: int, least: int, what: str = "predictions") -> int:
     """How many of something are asked for."""
-    if not is_whole(k) or k < least:
-        raise CutawayError(f"The number of predictions must be a whole number of {least} or more, not {k!r}.")
-    return k
+    if not is_whole(number) or number < least:
+        raise CutawayError(f"The number of {what} must be a whole number of {least} or more, not {number!r:.80}.")
+    return number
 
 
 def load(
