@@ -179,7 +179,7 @@ class LanguageModel:
         several, listed = self.several(texts)
         with torch.inference_mode(False), torch.no_grad():  # plain tensors, whoever asks
             found = [one.float().mean(dim=0) for one in read_texts(self.model, several)]
-        vectors = torch.stack(found) if found else torch.empty(0, self.config.width)
+            vectors = torch.stack(found) if found else torch.empty(0, self.config.width)
         return vectors if listed else vectors[0]
 
     def next_scores(self, text: Prompt) -> Scores:
