@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -42,6 +42,8 @@ DTYPES = ("float32", "bfloat16", "float16")
 Prompt = str | Sequence[int]
 Prompts = Iterable[Prompt]
 """Several: a list, a tuple, a generator."""
+UNORDERED = (set, frozenset, Mapping)
+"""What is neither a text of ids nor several texts, though it can be gone through."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,8 @@ class LanguageModel:
             return self.tokenizer.encode(text)
         given = text.tolist() if hasattr(text, "tolist") else text
         try:
+            if isinstance(given, UNORDERED):
+                raise TypeError
             ids = [operator.index(token) for token in given]  # numpy's whole numbers are as good as Python's
         except TypeError:
             raise CutawayError(f"A prompt is a text or a list of token ids, not {given!r:.80}.") from None
@@ -124,9 +128,11 @@ class LanguageModel:
 
     def several(self, given: Prompt | Prompts) -> tuple[list[list[int]], bool]:
         """The ids of every text given, and whether they came as a list (an empty one is a list of no texts)."""
-        texts: Any = list(given) if isinstance(given, Iterator) else given
+        texts: Any = given
         if hasattr(texts, "tolist"):
             texts = texts.tolist()
+        elif isinstance(texts, Iterable) and not isinstance(texts, (str, bytes, *UNORDERED)):
+            texts = list(texts)
         if isinstance(texts, list | tuple) and not (texts and all(map(is_id, texts))):
             return [self.ids(one) for one in texts], True
         return [self.ids(texts)], False
