@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, overload
 from cutaway import checkpoint
 from cutaway.checkpoint.locate import is_packed, locate
 from cutaway.checkpoint.recommended import read_recommended
+from cutaway.checks import check_count, is_id
 from cutaway.decoding.batch import Machine, open_batch
 from cutaway.decoding.generate import Result, Settings, TextStream, generate
 from cutaway.decoding.prediction import Prediction
-from cutaway.decoding.sampling import is_whole, likeliest, softmax
+from cutaway.decoding.sampling import likeliest, softmax
 from cutaway.errors import CutawayError, nearest
 from cutaway.models.architecture import architecture, count_parameters, places
 from cutaway.models.gpt2.shape import Config
@@ -45,6 +46,8 @@ DTYPES = ("float32", "bfloat16", "float16")
 Prompt = str | Sequence[int]
 Prompts = Iterable[Prompt]
 """Several: a list, a tuple, a generator."""
+UNORDERED = (set, frozenset, Mapping)
+"""What is neither a text of ids nor several texts, though it can be gone through."""
 
 
 class LanguageModel:
@@ -106,6 +109,8 @@ class LanguageModel:
             return self.tokenizer.encode(text)
         given = text.tolist() if hasattr(text, "tolist") else text
         try:
+            if isinstance(given, UNORDERED):
+                raise TypeError
             ids = [operator.index(token) for token in given]  # numpy's whole numbers are as good as Python's
         except TypeError:
             raise CutawayError(f"A prompt is a text or a list of token ids, not {given!r:.80}.") from None
@@ -118,9 +123,11 @@ class LanguageModel:
 
     def several(self, given: Prompt | Prompts) -> tuple[list[list[int]], bool]:
         """The ids of every text given, and whether they came as a list (an empty one is a list of no texts)."""
-        texts: Any = list(given) if isinstance(given, Iterator) else given
+        texts: Any = given
         if hasattr(texts, "tolist"):
             texts = texts.tolist()
+        elif isinstance(texts, Iterable) and not isinstance(texts, (str, bytes, *UNORDERED)):
+            texts = list(texts)
         if isinstance(texts, list | tuple) and not (texts and all(map(is_id, texts))):
             return [self.ids(one) for one in texts], True
         return [self.ids(texts)], False
@@ -141,7 +148,7 @@ class LanguageModel:
         from cutaway.runtime.torch_texts import read_texts
 
         texts, listed = self.several(text)
-        with torch.no_grad():
+        with torch.inference_mode(False), torch.no_grad():  # plain tensors, whoever asks
             found = [self.model.score(one).float() for one in read_texts(self.model, texts)]
         return found if listed else found[0]
 
@@ -171,9 +178,9 @@ class LanguageModel:
         from cutaway.runtime.torch_texts import read_texts
 
         several, listed = self.several(texts)
-        with torch.no_grad():
+        with torch.inference_mode(False), torch.no_grad():  # plain tensors, whoever asks
             found = [one.float().mean(dim=0) for one in read_texts(self.model, several)]
-        vectors = torch.stack(found) if found else torch.empty(0, self.config.width)
+            vectors = torch.stack(found) if found else torch.empty(0, self.config.width)
         return vectors if listed else vectors[0]
 
     def next_scores(self, text: Prompt) -> Scores:
@@ -306,8 +313,8 @@ class LanguageModel:
         """
         from cutaway.parts.trace import TextTrace
 
-        trace, ids = TextTrace(places(self.config), keep, replace, gradient), self.batch_of_one(text)
-        trace.follow(lambda: self.model(ids, trace=trace))
+        trace, ids = TextTrace(places(self.config), keep, replace, gradient), self.ids(text)
+        trace.follow(lambda: self.model(self.batch_of_one(ids), trace=trace))
         return trace
 
     def traces(self, texts: Sequence[Prompt], keep: str | Iterable[str] = "*") -> list[Trace]:
@@ -374,18 +381,6 @@ class LanguageModel:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._packed_from = versions(self._model) if self._model is not None and state["_packed_from"] else None
-
-
-def is_id(one: object) -> bool:
-    """Whether this is a token's number, rather than a text; an array of one number is a text of one token."""
-    return is_whole(one) or (hasattr(one, "__index__") and getattr(one, "ndim", 0) == 0)
-
-
-def check_count(k: int, least: int) -> int:
-    """How many of something are asked for."""
-    if not is_whole(k) or k < least:
-        raise CutawayError(f"The number of predictions must be a whole number of {least} or more, not {k!r}.")
-    return k
 
 
 def load(

@@ -75,7 +75,7 @@ def scored(lm: LanguageModel, ids: list[int], vectors: torch.Tensor, k: int) -> 
         part = ids[first : first + POSITIONS_AT_ONCE]
         logprobs = lm.model.score(vectors[first : first + len(part)]).float().log_softmax(dim=-1)
         own = logprobs.gather(1, torch.tensor(part, device=logprobs.device)[:, None])  # [token, 1]
-        ranks = (logprobs > own).sum(dim=-1) + 1
+        ranks = (logprobs[:, : len(lm.tokenizer)] > own).sum(dim=-1) + 1
         best = logprobs[:, : len(lm.tokenizer)].topk(min(k, len(lm.tokenizer)), dim=-1)
         rows = zip(
             part, own[:, 0].tolist(), ranks.tolist(), best.indices.tolist(), best.values.exp().tolist(), strict=True

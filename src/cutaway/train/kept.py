@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cutaway.errors import CutawayError
@@ -27,6 +29,19 @@ def keep(records: Iterable[Record], output: Path) -> Path:
     finally:
         beside.unlink(missing_ok=True)
     return path
+
+
+@contextmanager
+def named_as_given(output: Path) -> Iterator[None]:
+    """What is wrong with a line of the file is said of the record that was given."""
+    try:
+        yield
+    except CutawayError as error:
+        place = re.escape(str((output / "training" / FILE).absolute()))
+        said = re.sub(
+            rf"^{place}, line ([\d,]+)", lambda found: f"records[{int(found[1].replace(',', '')) - 1}]", str(error)
+        )
+        raise CutawayError(said, error.code, **error.values) from None
 
 
 def require_same(records: Iterable[Record], output: Path) -> None:

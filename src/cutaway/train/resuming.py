@@ -62,6 +62,7 @@ def claimed(output: Path) -> Iterator[None]:
         except CutawayError:
             if training in new and not (output / "metrics.jsonl").exists():
                 shutil.rmtree(training / "tokenizer", ignore_errors=True)
+                (training / kept.FILE).unlink(missing_ok=True)
                 if own_recipe:
                     recipe.unlink(missing_ok=True)
             raise
