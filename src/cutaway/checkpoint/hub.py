@@ -18,7 +18,6 @@ import ssl
 import sys
 import urllib.error
 import urllib.request
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -28,6 +27,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from cutaway import __version__
+from cutaway.atomic import write_text
 from cutaway.checkpoint.store import (
     COMMIT,
     PINNED,
@@ -367,9 +367,7 @@ def _alone(path: Path) -> Iterator[None]:
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.partial")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
+    write_text(path, text)
 
 
 def _digest(path: Path, algorithm: str = "sha256", prefix: bytes = b"") -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from cutaway.atomic import written_beside
 from cutaway.errors import CutawayError
 from cutaway.tasks.task import Record
 from cutaway.train.state import cannot_write
@@ -20,14 +21,11 @@ FILE = "records.jsonl"
 def keep(records: Iterable[Record], output: Path) -> Path:
     """Write the records down, one JSON object a line; where they stand."""
     path = output / "training" / FILE
-    beside = path.with_name(f".{FILE}.{os.getpid()}.partial")
     try:
-        write(records, beside)
-        beside.replace(path)
+        with written_beside(path) as beside:
+            write(records, beside)
     except OSError as error:
         raise cannot_write(path, error) from error
-    finally:
-        beside.unlink(missing_ok=True)
     return path
 
 
