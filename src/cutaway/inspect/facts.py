@@ -22,6 +22,7 @@ from cutaway.inspect.numbers import Token, rounded
 from cutaway.inspect.parameters import parameters
 from cutaway.inspect.run import Run, run
 from cutaway.inspect.saliency import saliency
+from cutaway.sampling import Sampling, probabilities
 
 CANDIDATES = 4
 """Heads that are really taken out, to find the one that is missed most."""
@@ -227,12 +228,15 @@ def layers(seen: Run) -> Fact:
 
 
 @torch.no_grad()
-def temperatures(seen: Run, cold: float = 0.3, hot: float = 2.0) -> Fact:
-    """How often the likeliest token is drawn at a low and at a high temperature."""
-    logits = seen.logits([-1])[0]
+def temperatures(seen: Run, cold: float = 0.3, hot: float = 2.0, top_k: int | None = None) -> Fact:
+    """How often the likeliest token is drawn at a low and at a high temperature, from the `top_k` likeliest or all."""
+    logits = seen.logits([-1])[0].numpy()
     best = int(logits.argmax())
-    low, own, high = ((logits / heat).softmax(-1)[best] for heat in (cold, 1.0, hot))
-    return {"token": words(seen.token(best)), "cold": percent(low), "own": percent(own), "hot": percent(high)}
+    low, own, high = (probabilities(logits, Sampling(heat, top_k))[best] for heat in (cold, 1.0, hot))
+    return {
+        "token": words(seen.token(best)), "cold": percent(low), "own": percent(own), "hot": percent(high),
+        "kept": count(min(top_k or len(logits), len(logits))),
+    }  # fmt: skip
 
 
 def size(seen: Run) -> Fact:
@@ -249,13 +253,14 @@ def size(seen: Run) -> Fact:
 
 
 def cause(seen: Run) -> Fact:
-    """The token that counted most for the likeliest next one."""
+    """The token that counted most for the likeliest next one, and whether it speaks for it or against it."""
     found = saliency(seen, [len(seen)])
     best = int(found.share[0].argmax())
     return {
         "target": words(found.targets[0].token),
         "token": words(seen.tokens[best]),
         "share": percent(found.share[0, best]),
+        "against": count(found.signed[0, best] < 0),
     }
 
 
