@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from cutaway.decoding.sampling import Sampling, probabilities
 from cutaway.errors import CutawayError, nearest
 from cutaway.inspect import attention
 from cutaway.inspect.change import AblateHead
@@ -226,11 +227,14 @@ def layers(seen: Run) -> Fact:
 
 
 @torch.no_grad()
-def temperatures(seen: Run, cold: float = 0.3, hot: float = 2.0) -> Fact:
-    """How often the likeliest token is drawn at a low and at a high temperature."""
-    logits, best = seen.logits([-1])[0], seen.likeliest(-1)
-    low, own, high = ((logits / heat).softmax(-1)[best] for heat in (cold, 1.0, hot))
-    return {"token": words(seen.token(best)), "cold": percent(low), "own": percent(own), "hot": percent(high)}
+def temperatures(seen: Run, cold: float = 0.3, hot: float = 2.0, top_k: int | None = None) -> Fact:
+    """How often the likeliest token is drawn at a low and at a high temperature, from the `top_k` likeliest or all."""
+    logits, best = seen.logits([-1])[0].numpy(), seen.likeliest(-1)
+    low, own, high = (probabilities(logits, Sampling(heat, top_k))[best] for heat in (cold, 1.0, hot))
+    return {
+        "token": words(seen.token(best)), "cold": percent(low), "own": percent(own), "hot": percent(high),
+        "kept": count(min(top_k or len(logits), len(logits))),
+    }  # fmt: skip
 
 
 def size(seen: Run) -> Fact:
@@ -247,13 +251,14 @@ def size(seen: Run) -> Fact:
 
 
 def cause(seen: Run) -> Fact:
-    """The token that counted most for the likeliest next one."""
+    """The token that counted most for the likeliest next one, and whether it speaks for it or against it."""
     found = saliency(seen, [len(seen)])
     best = int(found.share[0].argmax())
     return {
         "target": words(found.targets[0].token),
         "token": words(seen.tokens[best]),
         "share": percent(found.share[0, best]),
+        "against": count(found.signed[0, best] < 0),
     }
 
 
