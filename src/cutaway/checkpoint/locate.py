@@ -13,7 +13,7 @@ SHIPPED = ("builtin", "translator", "summarizer", "classifier")
 """The models that come with the package: the one that writes, and one for each of the verbs that answer."""
 
 PACKED = ".cutaway"
-"""How the name of a file of packed weights ends (see engine/stored.py)."""
+"""How the name of a file of packed weights ends (see runtime/native/packed_file.py)."""
 NANOGPT = "ckpt.pt"
 FILES = {PACKED: "packed", ".gguf": "gguf", ".pt": "nanogpt"}
 """The files that hold a whole model, by how their names end."""
