@@ -11,7 +11,7 @@ from cutaway.inspect.attention import attention, heads
 from cutaway.inspect.lens import lens
 from cutaway.inspect.metric import LogitDifference, Probability
 from cutaway.inspect.page import TITLES
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 from cutaway.inspect.saliency import saliency
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ from cutaway.inspect.facts import facts
 from cutaway.inspect.lens import lens
 from cutaway.inspect.neurons import neuron
 from cutaway.inspect.path import attribution
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 from cutaway.inspect.saliency import saliency
 from cutaway.language_model import LanguageModel
 from cutaway.models.gpt2.model import GPT

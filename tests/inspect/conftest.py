@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from cutaway.inspect.run import Run, run
+from cutaway.inspect.runs import Run, run
 from cutaway.language_model import LanguageModel
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config

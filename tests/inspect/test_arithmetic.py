@@ -10,7 +10,7 @@ import torch
 from cutaway.errors import CutawayError
 from cutaway.inspect.arithmetic import MAKERS, PROBABILITIES, STANDARDIZED, explain
 from cutaway.inspect.change import AblateHead
-from cutaway.inspect.run import Run, run
+from cutaway.inspect.runs import Run, run
 from cutaway.language_model import LanguageModel
 from cutaway.models.architecture import places
 from cutaway.models.gpt2.model import GPT
@@ -111,7 +111,7 @@ def test_a_merged_number_says_which_head_it_came_from(seen):
 
 
 def test_a_long_text_is_explained_as_well(tiny_lm, monkeypatch):
-    monkeypatch.setattr("cutaway.inspect.run.KEEP_WHOLE", 0)
+    monkeypatch.setattr("cutaway.inspect.runs.KEEP_WHOLE", 0)
     seen = run(tiny_lm, TEXT)
     for name in ("blocks.1.attention.weights", "blocks.1.mlp.hidden", "logits"):
         cell = explain(seen, name, -1, 0, head_of(places(seen.lm.config), name, 1))

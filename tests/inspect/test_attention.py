@@ -10,7 +10,7 @@ import pytest
 
 from cutaway.errors import CutawayError
 from cutaway.inspect.attention import PARTS, attention, follow_same, heads
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 
 
 @pytest.mark.parametrize("layer", range(3))

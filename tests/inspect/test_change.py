@@ -13,7 +13,7 @@ import torch
 from cutaway.errors import CutawayError
 from cutaway.inspect.change import AblateHead, AblateNeuron, Change, Patch, Steer, Toward, changed, from_dict
 from cutaway.inspect.generation import generation
-from cutaway.inspect.run import run, written
+from cutaway.inspect.runs import run, written
 from cutaway.language_model import LanguageModel
 from cutaway.models.gpt2.model import GPT
 from cutaway.parts.trace import where

@@ -8,7 +8,7 @@ import torch
 from cutaway.errors import CutawayError
 from cutaway.inspect.facts import FACTS, facts, place_of
 from cutaway.inspect.parameters import parameters
-from cutaway.inspect.run import Run, run
+from cutaway.inspect.runs import Run, run
 from cutaway.language_model import LanguageModel
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config

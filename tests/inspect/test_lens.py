@@ -11,7 +11,7 @@ import torch
 from cutaway.errors import CutawayError
 from cutaway.inspect.change import AblateHead
 from cutaway.inspect.lens import lens
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 
 
 def test_the_last_row_is_the_output(tiny_lm, seen):

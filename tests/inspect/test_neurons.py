@@ -13,7 +13,7 @@ from cutaway.errors import CutawayError
 from cutaway.inspect.change import AblateNeuron
 from cutaway.inspect.factors import factors, groups
 from cutaway.inspect.neurons import activations, neuron, neurons
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 
 WIDTH = 192
 
@@ -53,7 +53,7 @@ def test_all_activations_stand_layer_after_layer(seen):
 @pytest.mark.parametrize("changes", [(), (AblateNeuron(1, 5, 3),)])
 def test_of_a_long_text_the_neurons_are_the_same_and_no_mlp_is_run_to_its_end(tiny_lm, seen, monkeypatch, changes):
     whole = run(tiny_lm, seen.ids, changes=changes)
-    monkeypatch.setattr("cutaway.inspect.run.KEEP_WHOLE", 0)
+    monkeypatch.setattr("cutaway.inspect.runs.KEEP_WHOLE", 0)
     part, ended = run(tiny_lm, seen.ids, changes=changes), list[int]()
     hooks = [
         block.mlp.projection.register_forward_pre_hook(lambda *_, layer=layer: ended.append(layer))

@@ -21,7 +21,7 @@ from cutaway.inspect.page import TITLES, page
 from cutaway.inspect.path import attribution, path
 from cutaway.inspect.picture import picture
 from cutaway.inspect.roles import roles
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 from cutaway.inspect.saliency import saliency
 
 WICKED = "</script><script>alert(1)</script><!-- & \u2028 <img src=x>"

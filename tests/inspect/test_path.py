@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cutaway.errors import CutawayError
 from cutaway.inspect.change import AblateHead, Steer
 from cutaway.inspect.path import attribution, path
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 from cutaway.language_model import LanguageModel
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config

@@ -10,7 +10,7 @@ import torch
 
 from cutaway.errors import CutawayError
 from cutaway.inspect.change import AblateHead, Toward
-from cutaway.inspect.run import run, written
+from cutaway.inspect.runs import run, written
 from cutaway.inspect.saliency import saliency
 
 
@@ -151,7 +151,7 @@ def test_what_cannot_be_explained_is_refused(seen, how, said):
 def test_block_by_block_gives_the_gradients_of_the_whole_graph(tiny_lm, monkeypatch, kept):
     """A change that changes nothing takes the way through one whole graph; also for a token inside the text."""
     if kept == "the stream":
-        monkeypatch.setattr("cutaway.inspect.run.KEEP_WHOLE", 0)
+        monkeypatch.setattr("cutaway.inspect.runs.KEEP_WHOLE", 0)
     text = "Once upon a time there was a fox"
     plain, whole = run(tiny_lm, text), run(tiny_lm, text, changes=[Toward(0, "id:5", strength=0.0)])
     for targets in ([1], [3], [len(plain)], [len(plain), 2, 5, 2]):

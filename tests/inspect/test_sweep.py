@@ -18,7 +18,7 @@ from cutaway.errors import CutawayError
 from cutaway.inspect.change import Patch
 from cutaway.inspect.metric import LogitDifference, Metric, Own, Probability
 from cutaway.inspect.resume import PIECES, Pair
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 from cutaway.language_model import LanguageModel
 
 CLEAN = "Once upon a time there was a fox"

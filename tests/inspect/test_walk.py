@@ -10,7 +10,7 @@ import pytest
 
 from cutaway.errors import CutawayError
 from cutaway.inspect.arithmetic import explain
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 from cutaway.inspect.walk import PICTURES, Part, Step, walk
 
 STEPS = Path(__file__).resolve().parents[2] / "web" / "src" / "pages" / "walk" / "steps.ts"
@@ -105,7 +105,7 @@ def test_the_choice_is_the_prediction(seen):
 
 
 def test_a_long_text_keeps_little_and_walks_as_well(tiny_lm, seen, monkeypatch):
-    monkeypatch.setattr("cutaway.inspect.run.KEEP_WHOLE", 0)
+    monkeypatch.setattr("cutaway.inspect.runs.KEEP_WHOLE", 0)
     long = run(tiny_lm, seen.text)
     for name in PICTURES:
         for ours, theirs in zip(walk(long, name, 1, 1).parts, walk(seen, name, 1, 1).parts, strict=True):

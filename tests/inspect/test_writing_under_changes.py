@@ -8,7 +8,7 @@ import cutaway
 from cutaway.errors import CutawayError
 from cutaway.inspect.change import AblateHead, AblateNeuron, Patch, Steer, Toward
 from cutaway.inspect.generation import generation
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 from cutaway.runtime.native import library
 
 PROMPTS = ["Once upon a time", "A robot", "the other side of the hill"]

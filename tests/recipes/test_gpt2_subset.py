@@ -95,7 +95,7 @@ def test_the_articles_sentences_are_whole_words(recipe, gpt2):
 def test_the_explorer_is_told_both_ids_and_what_the_model_recommends(part, tiny):
     import torch
 
-    from cutaway.inspect.run import run
+    from cutaway.inspect.runs import run
     from cutaway.language_model import LanguageModel
     from cutaway.models.gpt2.model import GPT
     from cutaway.models.gpt2.shape import Config

@@ -8,7 +8,7 @@ import pytest
 from cutaway.decoding.sampling import Sampling, probabilities
 from cutaway.inspect.attention import attention, heads
 from cutaway.inspect.lens import lens
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 from cutaway.inspect.values import values
 from cutaway.serve import explorer as remembering
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 from cutaway.inspect.saliency import saliency
 
 TEXT = "Once upon a time there was"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cutaway.inspect.change import changed, from_dict
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 
 TEXT = "A robot must obey the orders"
 CHANGES = [

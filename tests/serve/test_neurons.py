@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cutaway.inspect.neurons import neuron, neurons
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 
 TEXT = "Once upon a time there was a little fox"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cutaway.inspect.attention import attention, looking
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 
 TEXT = "Once upon a time"
 

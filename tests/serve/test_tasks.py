@@ -6,7 +6,7 @@ import pytest
 
 from cutaway.checkpoint.locate import DATA
 from cutaway.inspect.between import between
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 
 needs = {
     name: pytest.mark.skipif(not (DATA / name / "task.json").is_file(), reason=f"the {name} does not ship here")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cutaway.inspect.arithmetic import explain
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 from cutaway.inspect.walk import PICTURES, walk
 
 TEXT = "A robot must obey the orders"

@@ -137,7 +137,7 @@ def test_how_far_the_work_is_can_be_asked_meanwhile(tiny_lm):
 
 
 def test_the_way_back_through_the_blocks_counts_as_one_pass_and_can_be_left(tiny_lm):
-    from cutaway.inspect.run import run as carried
+    from cutaway.inspect.runs import run as carried
     from cutaway.inspect.saliency import saliency
     from cutaway.language_model import LanguageModel
     from cutaway.models.gpt2.model import GPT

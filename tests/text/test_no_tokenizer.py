@@ -7,7 +7,7 @@ import pytest
 
 import cutaway
 from cutaway.errors import CutawayError
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 from cutaway.runtime.native import library
 from cutaway.runtime.native import packed_file as stored
 from cutaway.runtime.native.pack import pack

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 from cutaway.inspect.saliency import saliency
 
 TEXT = "Once upon a time, there was a little girl named Lily. She"

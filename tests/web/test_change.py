@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from cutaway.inspect.change import changed, from_dict
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 
 TEXT = "Once upon a time, there was a little girl named Lily. She"
 CHANGES = [

@@ -8,7 +8,7 @@ import numpy as np
 
 from cutaway.inspect.attention import attention
 from cutaway.inspect.page import page as write
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 
 
 def test_the_attention_of_a_long_text_is_seen_named_and_has_a_scale(browser, long_lm, tmp_path):

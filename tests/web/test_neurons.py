@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from cutaway.inspect.neurons import neuron, neurons
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 
 TEXT = "Once upon a time, there was a little girl named Lily. She"
 

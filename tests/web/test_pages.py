@@ -14,7 +14,7 @@ import pytest
 from cutaway.decoding.sampling import Sampling, probabilities
 from cutaway.inspect.attention import attention, heads
 from cutaway.inspect.lens import lens
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 
 TEXT = "Once upon a time, there was a little girl named Lily. She"
 SHORT = "The cat"

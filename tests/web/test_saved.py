@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 from cutaway.inspect.walk import PICTURES
 
 TEXT = "A robot must obey orders"

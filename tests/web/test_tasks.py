@@ -25,7 +25,7 @@ def numbers(page, selector: str) -> list[float]:
 @there
 def test_a_translation_and_its_attention_are_those_of_python(show, settle, tmp_path):
     from cutaway.inspect.between import between
-    from cutaway.inspect.run import run
+    from cutaway.inspect.runs import run
     from cutaway.language_model import load
     from cutaway.tasks import load_task
     from cutaway.tasks.answer import translate

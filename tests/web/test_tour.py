@@ -129,7 +129,7 @@ def test_the_model_that_ships_shows_what_the_tour_is_about(builtin):
 def test_what_a_step_says_of_any_model_is_so(builtin):
     """The plain sentences that a number can check, each on the model that ships and at the place of its step."""
     from cutaway.inspect.attention import attention
-    from cutaway.inspect.run import run
+    from cutaway.inspect.runs import run
     from cutaway.inspect.saliency import saliency
 
     def seen(name):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cutaway.inspect.attention import attention
-from cutaway.inspect.run import run
+from cutaway.inspect.runs import run
 from cutaway.inspect.widget import module
 
 SHOW = """async ([script, given]) => {

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cutaway.inspect.path import Attribution, Path
     from cutaway.inspect.picture import Picture
     from cutaway.inspect.roles import Measured, Roles
-    from cutaway.inspect.run import Run
+    from cutaway.inspect.runs import Run
     from cutaway.inspect.saliency import Saliency
     from cutaway.inspect.sweep import Sweep
 

@@ -19,7 +19,7 @@ from cutaway.errors import CutawayError
 
 if TYPE_CHECKING:
     from cutaway.inspect.change import Change
-    from cutaway.inspect.run import Run
+    from cutaway.inspect.runs import Run
     from cutaway.language_model import LanguageModel
 
 Layer = Annotated[int, option("--layer", "-l", value="N", help="Which layer, from 0; -1 is the last.")]
@@ -72,13 +72,13 @@ class Asked:
     html: Path | None
 
     def run(self, continuation: str = "", changes: tuple[Change, ...] = ()) -> Run:
-        from cutaway.inspect.run import run
+        from cutaway.inspect.runs import run
 
         return run(self.lm, self.ids, continuation, changes)
 
     def token(self, text: str) -> int:
         """A token named on the command line: its text (a space in front is tried, too), or id:N."""
-        from cutaway.inspect.run import token_id
+        from cutaway.inspect.runs import token_id
 
         return token_id(self.lm, text)
 
@@ -223,7 +223,7 @@ def saliency(
 
     Example: cutaway inspect saliency "Once upon a time, there was a" --write 5
     """
-    from cutaway.inspect.run import written
+    from cutaway.inspect.runs import written
     from cutaway.inspect.saliency import saliency as look
 
     if continuation and write:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.numbers import rounded
-from cutaway.inspect.run import Run
+from cutaway.inspect.runs import Run
 from cutaway.models.architecture import Place, places
 from cutaway.parts.trace import within
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.numbers import Array, array, rounded
-from cutaway.inspect.run import Run
+from cutaway.inspect.runs import Run
 from cutaway.inspect.values import hidden_as_nan
 
 PARTS = ("queries", "keys", "values", "scores", "masked", "weights", "output", "merged", "projected")

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from cutaway.inspect.run import Run
+from cutaway.inspect.runs import Run
 
 
 def down_the_stack(run: Run, rows: Tensor, gradients: Tensor) -> Tensor:

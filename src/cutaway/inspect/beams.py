@@ -9,7 +9,7 @@ from cutaway.decoding.batch import Machine
 from cutaway.decoding.beams import Beam, Search, begin, mark_end, results, run
 from cutaway.decoding.generate import Result, Settings
 from cutaway.inspect.numbers import Token, rounded, token
-from cutaway.inspect.run import check
+from cutaway.inspect.runs import check
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel, Prompt

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from cutaway.inspect.numbers import Array, array, rounded
-from cutaway.inspect.run import Run
+from cutaway.inspect.runs import Run
 
 
 @dataclass(frozen=True)

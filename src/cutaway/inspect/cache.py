@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cutaway.decoding.generate import Result
 from cutaway.inspect.generation import Step, watch
 from cutaway.inspect.numbers import Token, token
-from cutaway.inspect.run import check
+from cutaway.inspect.runs import check
 from cutaway.models.gpt2.shape import Config
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from torch import Tensor
 from cutaway.checks import check_count
 from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.numbers import Array, Token, array, rounded
-from cutaway.inspect.run import Run, token_id
+from cutaway.inspect.runs import Run, token_id
 from cutaway.inspect.source import source_run
 from cutaway.models.architecture import places
 from cutaway.parts.trace import added, check_name, in_turn, where, within, zeroed

@@ -15,7 +15,7 @@ from cutaway.errors import CutawayError
 from cutaway.inspect.cache import CacheSteps, counted
 from cutaway.inspect.generation import Step, Watched
 from cutaway.inspect.numbers import Token, rounded, token
-from cutaway.inspect.run import Run, check, lend
+from cutaway.inspect.runs import Run, check, lend
 from cutaway.models.gpt2.model import GPT
 from cutaway.parts.cache import Cache
 from cutaway.parts.trace import Trace

@@ -13,7 +13,7 @@ import numpy as np
 from cutaway.errors import CutawayError
 from cutaway.inspect.neurons import activations
 from cutaway.inspect.numbers import Array, rounded
-from cutaway.inspect.run import Run
+from cutaway.inspect.runs import Run
 
 FEWEST, MOST = 2, 20
 EXAMPLES = 8

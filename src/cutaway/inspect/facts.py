@@ -20,7 +20,7 @@ from cutaway.inspect.change import AblateHead
 from cutaway.inspect.lens import lens
 from cutaway.inspect.numbers import Token, rounded
 from cutaway.inspect.parameters import parameters
-from cutaway.inspect.run import Run, run
+from cutaway.inspect.runs import Run, run
 from cutaway.inspect.saliency import saliency
 from cutaway.models.gpt2.shape import SIZES
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from cutaway.checks import check_count
 from cutaway.inspect.change import pieces
 from cutaway.inspect.numbers import Array, Token, rounded
-from cutaway.inspect.run import Run
+from cutaway.inspect.runs import Run
 
 Whole = npt.NDArray[np.int64]
 

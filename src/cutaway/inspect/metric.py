@@ -12,7 +12,7 @@ from torch import Tensor
 
 from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import token
-from cutaway.inspect.run import token_id
+from cutaway.inspect.runs import token_id
 from cutaway.parts.trace import within
 
 if TYPE_CHECKING:

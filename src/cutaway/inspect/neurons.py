@@ -11,7 +11,7 @@ from torch import Tensor
 
 from cutaway.checks import check_count
 from cutaway.inspect.numbers import Array, Token, array, rounded
-from cutaway.inspect.run import Run
+from cutaway.inspect.runs import Run
 from cutaway.parts.trace import within
 
 WRITES = 5

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from cutaway.inspect.numbers import Array, Token, array, rounded
-from cutaway.inspect.run import Run
+from cutaway.inspect.runs import Run
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from cutaway.checks import check_count
 from cutaway.errors import CutawayError
 from cutaway.inspect.backward import down_the_stack
 from cutaway.inspect.numbers import Array, Token, array, rounded
-from cutaway.inspect.run import Run
+from cutaway.inspect.runs import Run
 from cutaway.parts.trace import Fused
 
 METHODS = ("gradient", "integrated")

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from cutaway.inspect.run import Run, run
+from cutaway.inspect.runs import Run, run
 from cutaway.parts.trace import Trace
 from cutaway.parts.versions import versions
 

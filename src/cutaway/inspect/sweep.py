@@ -17,7 +17,7 @@ from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.metric import Metric, as_metric, number
 from cutaway.inspect.numbers import Token, array, rounded, token
 from cutaway.inspect.resume import PIECES, Cell, Pair
-from cutaway.inspect.run import check
+from cutaway.inspect.runs import check
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel, Prompt

@@ -10,7 +10,7 @@ import numpy as np
 
 from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import Array, array, rounded
-from cutaway.inspect.run import Run
+from cutaway.inspect.runs import Run
 from cutaway.models.architecture import places
 from cutaway.parts.trace import check_name
 

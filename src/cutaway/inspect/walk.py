@@ -15,7 +15,7 @@ from cutaway.inspect.arithmetic import PROBABILITIES, STANDARDIZED, standardized
 from cutaway.inspect.numbers import Array, Token, array, rounded
 from cutaway.inspect.parameters import find
 from cutaway.inspect.picture import picture
-from cutaway.inspect.run import Run
+from cutaway.inspect.runs import Run
 
 NEIGHBOURS = 3
 """So many rows of a matrix are shown above and below the one that is read."""

@@ -12,7 +12,7 @@ from cutaway.errors import CutawayError
 from cutaway.inspect.page import DATA, TITLES
 
 if TYPE_CHECKING:
-    from cutaway.inspect.run import Run
+    from cutaway.inspect.runs import Run
 
 VIEWS = {
     "Attention": "attention",

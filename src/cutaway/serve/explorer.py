@@ -14,7 +14,7 @@ from cutaway.serve.models import Models
 from cutaway.serve.worker import Worker
 
 if TYPE_CHECKING:
-    from cutaway.inspect.run import Run
+    from cutaway.inspect.runs import Run
     from cutaway.language_model import LanguageModel
 
 MEMORY = 1 << 30
@@ -74,7 +74,7 @@ class Explorer:
         with self.lock:
             found = self.runs.get(key)
         if found is None:
-            from cutaway.inspect.run import common, run
+            from cutaway.inspect.runs import common, run
 
             with self.lock:
                 before = max(self.runs.values(), key=lambda one: common(one, lm, ids), default=None)

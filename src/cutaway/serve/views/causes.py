@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request
 from cutaway.serve.explorer import Explorer
 
 if TYPE_CHECKING:
-    from cutaway.inspect.run import Run
+    from cutaway.inspect.runs import Run
 
 
 class Method(StrEnum):

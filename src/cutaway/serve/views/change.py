@@ -15,7 +15,7 @@ from cutaway.serve.explorer import Explorer, Forgotten, read_changes
 
 if TYPE_CHECKING:
     from cutaway.inspect.numbers import Array
-    from cutaway.inspect.run import Run
+    from cutaway.inspect.runs import Run
 
 EFFECTS = 24
 """So many comparisons are remembered: over a long text they take seconds, and choosing a token must not."""
@@ -34,7 +34,7 @@ def router(explorer: Explorer) -> APIRouter:
     effects: OrderedDict[str, tuple[Array, Array]] = OrderedDict()
 
     def changed_run(key: str, before: Run, changes: list[dict[str, Any]]) -> tuple[str, Run]:
-        from cutaway.inspect.run import run
+        from cutaway.inspect.runs import run
 
         name = hashlib.sha256(json.dumps([key, changes], sort_keys=True).encode()).hexdigest()[:16]
         try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from cutaway.decoding.sampling import Sampling
-    from cutaway.inspect.run import Run
+    from cutaway.inspect.runs import Run
 
 SHOWN = 10
 SKYLINE = 100

@@ -89,7 +89,7 @@ def router(explorer: Explorer) -> APIRouter:
     @api.post("/tasks/answers")
     async def answer(body: Question, request: Request) -> dict[str, Any]:
         def work() -> dict[str, Any]:
-            from cutaway.inspect.run import run
+            from cutaway.inspect.runs import run
 
             key = hashlib.sha256(body.model_dump_json().encode()).hexdigest()[:16]
             if key not in answers or key not in explorer.runs:

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cutaway.errors import CutawayError
-from cutaway.inspect import run as running
+from cutaway.inspect import runs as running
 from cutaway.inspect.change import AblateHead, AblateNeuron, Patch
 from cutaway.inspect.generation import generation
 from cutaway.inspect.numbers import Token, rounded
-from cutaway.inspect.run import run, written
+from cutaway.inspect.runs import run, written
 from cutaway.inspect.values import values
 from cutaway.models.architecture import places
 
@@ -179,3 +179,14 @@ def test_positions_and_layers_out_of_range_are_refused_and_negative_ones_count_f
     for asked, wrong in (("logits", [[99]]), ("before", [3]), ("activation", [0, -99]), ("block", [-4])):
         with pytest.raises(CutawayError, match="There is no"):
             getattr(seen, asked)(*wrong)
+
+
+def test_what_a_user_needs_comes_from_one_place(tiny_lm):
+    from cutaway import inspect
+
+    seen = inspect.run(tiny_lm, "A robot", changes=[inspect.AblateHead(1, 0)])
+    assert torch.equal(seen["logits"], run(tiny_lm, "A robot", changes=[AblateHead(1, 0)])["logits"])
+    assert not torch.equal(seen["logits"], inspect.run(tiny_lm, "A robot")["logits"])
+    assert all(getattr(inspect, name) is not None for name in inspect.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'rum'"):
+        inspect.rum  # noqa: B018
