@@ -88,7 +88,7 @@ def test_peft_reads_ours_and_gives_the_same_logits(tuned):
     peft = pytest.importorskip("peft", reason="peft is not installed (pip install peft)")
     from transformers import GPT2LMHeadModel
 
-    config = json.loads((tuned / "adapter" / adapter.CONFIG).read_text())
+    config = json.loads((tuned / "adapter" / adapter.ADAPTER).read_text())
     there = GPT2LMHeadModel.from_pretrained(config["base_model_name_or_path"])
     there.resize_token_embeddings(cutaway.load(tuned).config.vocabulary, mean_resizing=False)
     there = peft.PeftModel.from_pretrained(there, tuned / "adapter").eval()
@@ -128,7 +128,7 @@ def change(folder: Path, tmp_path: Path, **values: object) -> Path:
     from shutil import copytree
 
     copytree(folder, tmp_path / "changed")
-    path = tmp_path / "changed" / adapter.CONFIG
+    path = tmp_path / "changed" / adapter.ADAPTER
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
     return tmp_path / "changed"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cutaway.checkpoint.locate import file_kind
+from cutaway.checkpoint.locate import file_kind, is_adapter
 from cutaway.errors import CutawayError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dt
             return nanogpt.read(folder, device, dtype)
     from cutaway.checkpoint import adapter, huggingface, openai
 
-    if adapter.is_adapter(folder):
+    if is_adapter(folder):
         return adapter.read(folder, device, dtype)
     return (huggingface if _is_huggingface(folder) else openai).read(folder, device, dtype)
 
@@ -60,9 +60,11 @@ def read_config(folder: Path) -> Config:
             from cutaway.checkpoint import nanogpt
 
             return nanogpt.read_config(folder)
-    from cutaway.checkpoint import adapter, shape
+    from cutaway.checkpoint import shape
 
-    if adapter.is_adapter(folder):
+    if is_adapter(folder):
+        from cutaway.checkpoint import adapter
+
         return adapter.read_config(folder)
     return (shape.read_huggingface if _is_huggingface(folder) else shape.read_openai)(folder)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cutaway.checkpoint.files import read_json, replacing, shown
-from cutaway.checkpoint.locate import SHIPPED, locate
+from cutaway.checkpoint.locate import ADAPTER, SHIPPED, is_adapter, locate
 from cutaway.errors import CutawayError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cutaway.models.gpt2.shape import Config
     from cutaway.text.tokenizer import Tokenizer
 
-CONFIG = "adapter_config.json"
+
 WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 PREFIX = "base_model.model."
 ADDITION = re.compile(r"(?P<module>.+)\.lora_(?P<side>[AB])(\.default)?\.weight")
@@ -35,16 +35,11 @@ UNKNOWN = ("use_dora", "lora_bias", "layer_replication", "trainable_token_indice
 """Settings of PEFT's that mean other arithmetic than this; false, or empty, in a plain adapter."""
 
 
-def is_adapter(folder: str | Path) -> bool:
-    """Whether a folder holds an adapter and no model of its own."""
-    return (Path(folder) / CONFIG).is_file() and not (Path(folder) / "config.json").is_file()
-
-
 def base_of(folder: Path) -> Path:
     """The folder of the model that an adapter belongs to: a path from here or from the adapter, or a name."""
     name = settings_of(folder).get("base_model_name_or_path")
     if not isinstance(name, str) or not name:
-        raise CutawayError(f"{folder / CONFIG} does not say whose adapter it is: it has no base_model_name_or_path.")
+        raise CutawayError(f"{folder / ADAPTER} does not say whose adapter it is: it has no base_model_name_or_path.")
     if not Path(name).is_dir() and (folder / name).is_dir():
         return folder / name
     try:
@@ -62,7 +57,7 @@ def tokenizer_folder(folder: Path) -> Path:
 
 def settings_of(folder: Path) -> dict[str, Any]:
     """What adapter_config.json says, refused if it is not of plain LoRA."""
-    path = folder / CONFIG
+    path = folder / ADAPTER
     given = read_json(path)
     if given.get("peft_type") != "LORA":
         raise CutawayError(f"{path}: peft_type is {given.get('peft_type')!r}, and only 'LORA' is supported.")
@@ -95,7 +90,7 @@ def tensors_of(folder: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, Te
 
     source = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
     if source is None:
-        raise CutawayError(f"{folder} has {CONFIG} but no weights: none of {', '.join(WEIGHTS)} is there.")
+        raise CutawayError(f"{folder} has {ADAPTER} but no weights: none of {', '.join(WEIGHTS)} is there.")
     additions: dict[str, dict[str, Tensor]] = {}
     whole: dict[str, Tensor] = {}
     for key, tensor in huggingface.read_tensors(source).items():
@@ -155,7 +150,7 @@ def scale(given: Mapping[str, Any], module: str, rank: int, folder: Path) -> flo
         if re.fullmatch(rf"(.*\.)?({pattern})", module):
             alpha = own
     if isinstance(alpha, bool) or not isinstance(alpha, int | float):
-        raise CutawayError(f"{folder / CONFIG}: lora_alpha must be a number, not {alpha!r}.")
+        raise CutawayError(f"{folder / ADAPTER}: lora_alpha must be a number, not {alpha!r}.")
     return alpha / (math.sqrt(rank) if given.get("use_rslora") else rank)
 
 
@@ -189,10 +184,10 @@ def write(adapter: Adapter, config: Config, tokenizer: Tokenizer, folder: Path) 
     if adapter.embedding is not None:
         tensors.append((PREFIX + EMBEDDING, adapter.embedding))
     size = sum(tensor.numel() for _, tensor in tensors) * 4
-    with replacing(folder, last=CONFIG, stale=re.compile("adapter_model\\.(safetensors|bin)"), size=size) as new:
+    with replacing(folder, last=ADAPTER, stale=re.compile("adapter_model\\.(safetensors|bin)"), size=size) as new:
         huggingface.write_safetensors(new / WEIGHTS[0], tensors, torch.float32)
         tokenizer.save(new)
-        (new / CONFIG).write_text(json.dumps(describe(adapter), indent=2) + "\n", encoding="utf-8")
+        (new / ADAPTER).write_text(json.dumps(describe(adapter), indent=2) + "\n", encoding="utf-8")
 
 
 def describe(adapter: Adapter) -> dict[str, Any]:

@@ -15,8 +15,14 @@ SHIPPED = ("builtin", "translator", "summarizer", "classifier")
 PACKED = ".cutaway"
 """How the name of a file of packed weights ends (see runtime/native/packed_file.py)."""
 NANOGPT = "ckpt.pt"
+ADAPTER = "adapter_config.json"
 FILES = {PACKED: "packed", ".gguf": "gguf", ".pt": "nanogpt"}
 """The files that hold a whole model, by how their names end."""
+
+
+def is_adapter(folder: str | Path) -> bool:
+    """Whether a folder holds a LoRA adapter and no model of its own."""
+    return (Path(folder) / ADAPTER).is_file() and not (Path(folder) / "config.json").is_file()
 
 
 def is_packed(path: str | Path) -> bool:

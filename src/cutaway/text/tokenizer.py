@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from cutaway.checkpoint.locate import file_kind, is_packed
+from cutaway.checkpoint.locate import file_kind, is_adapter, is_packed
 from cutaway.errors import CutawayError
 from cutaway.processor import cores
 from cutaway.text import bpe
@@ -78,6 +78,8 @@ class Tokenizer:
             from cutaway.checkpoint.nanogpt import read_tokenizer as beside
 
             return beside(Path(source))
+        if not is_adapter(source):
+            return cls.from_folder(Path(source))
         from cutaway.checkpoint.adapter import tokenizer_folder
 
         folder = tokenizer_folder(Path(source))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from cutaway.models.gpt2.model import GPT
 
 Memory = npt.NDArray[np.uint8]
+ALONE = 1 << 22
+"""So many numbers one thread puts in their tiles, where they need no rounding, before others have begun."""
 
 
 @dataclass(frozen=True)
@@ -114,9 +116,10 @@ def pack_tensor(
     if place.packed is None:
         memory[place.start : place.start + numbers.nbytes] = numbers.reshape(-1).view(np.uint8)
         return
+    threads = default_threads() if place.packed.startswith("int") or numbers.size > ALONE else 1
     need().cutaway_pack(
         KINDS.index(place.packed), *place.shape, numbers.ctypes.data, memory.ctypes.data + place.start,
-        default_threads(), None if factor is None else factor.ctypes.data,
+        threads, None if factor is None else factor.ctypes.data,
     )  # fmt: skip
 
 
