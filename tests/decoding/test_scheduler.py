@@ -1,11 +1,15 @@
 """Texts join and leave at every step, each with its own settings, and each becomes what it becomes alone."""
 
+import ast
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from cutaway import decoding
+from cutaway.decoding.beams import search
 from cutaway.decoding.generate import TextStream, generate
 from cutaway.decoding.sampling import choose
 from cutaway.decoding.scheduler import Scheduler
@@ -167,3 +171,66 @@ def test_an_observer_sees_how_every_token_was_chosen(runtime, tiny_lm):
             assert choose(one.adjusted, settings, one.uniform) == one.token
             total = np.log(np.exp(one.logits.astype(np.float64)).sum())
             assert logprob == pytest.approx(one.logits[one.token] - total, abs=1e-5)
+
+
+class CountingBatch:
+    def __init__(self):
+        self.texts = []
+
+    def scores(self, texts):
+        return np.eye(10, dtype=np.float32)[[(text[-1] + 1) % 10 for text in texts]] * 50
+
+    def add(self, windows):
+        self.texts += (new := [list(window) for window in windows])
+        return self.scores(new)
+
+    def step(self, tokens):
+        self.texts = [[*text, token] for text, token in zip(self.texts, tokens, strict=True)]
+        return self.scores(self.texts)
+
+    def keep(self, rows):
+        self.texts = [self.texts[row] for row in rows]
+
+
+class Counting:
+    """A model without weights: after a token comes the next higher one. All that decoding asks of a model is here."""
+
+    class config:
+        context, end = 40, 9
+
+    def open(self):
+        return CountingBatch()
+
+
+class Digits:
+    """A tokenizer of ten tokens."""
+
+    def __len__(self):
+        return 10
+
+    class stream:
+        def add(self, token):
+            return str(token)
+
+        def finish(self):
+            return ""
+
+    def decode(self, ids):
+        return "".join(map(str, ids))
+
+
+def test_whatever_answers_the_protocol_can_be_decoded_streamed_and_searched():
+    found = generate(Counting(), Digits(), [[3], [], [7]], Settings(seed=1))
+    assert [one.text for one in found] == ["45678", "012345678", "8"]
+    assert "".join(TextStream(Counting(), Digits(), [3], Settings(stop=("7",)))) == "456"
+    assert [one.text for one in search(Counting(), Digits(), [[3], [7]], Settings(beams=2))] == ["45678", "8"]
+
+
+def test_decoding_knows_nothing_of_what_runs_a_model():
+    for path in Path(decoding.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else []
+            names += [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            rooms = {name.split(".")[1] for name in names if name.startswith("cutaway.")}
+            assert rooms <= {"decoding", "errors", "text"}, path.name
+            assert not any(name.startswith("torch") for name in names), path.name

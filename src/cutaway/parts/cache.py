@@ -79,10 +79,12 @@ class Cache:
         """Put the rows of another cache below these; those of the shorter one are moved to the right."""
         length, both = max(self.length, other.length), (self, other)
         shape = (self.keys.shape[0], self.batch + other.batch, *self.keys.shape[2:])
-        keys, values = self.keys.new_zeros(shape), self.values.new_zeros(shape)  # padding is masked, but must be finite
+        keys, values = self.keys.new_empty(shape), self.values.new_empty(shape)
         for one, rows in zip(both, (slice(self.batch), slice(self.batch, None)), strict=True):
-            keys[:, rows, :, length - one.length : length] = one.keys[:, :, :, : one.length]
-            values[:, rows, :, length - one.length : length] = one.values[:, :, :, : one.length]
+            left = length - one.length
+            for joined, own in ((keys, one.keys), (values, one.values)):
+                joined[:, rows, :, :left] = 0  # masked, but nan times a weight of 0 would be nan
+                joined[:, rows, :, left:length] = own[:, :, :, : one.length]
         padding = torch.cat([one.paddings() + length - one.length for one in both])
         self.padding = padding if bool(padding.any()) else None
         self.keys, self.values, self.length = keys, values, length
