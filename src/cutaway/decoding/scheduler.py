@@ -6,8 +6,8 @@ What a text becomes depends only on its prompt, its seed and its settings, never
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from cutaway.decoding.runtime import Runtime, Scores
 from cutaway.decoding.sampling import Array, adjust, choose, log_total
@@ -32,10 +32,8 @@ class Chosen:
     token: int
 
 
-class Observer(Protocol):
-    """Is told of every token chosen, before the text has it."""
-
-    def __call__(self, chosen: Chosen) -> None: ...
+Observer = Callable[[Chosen], object]
+"""Is told of every token chosen, before the text has it."""
 
 
 class Scheduler:
