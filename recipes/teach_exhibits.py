@@ -34,7 +34,7 @@ import cutaway
 from cutaway.language_model import LanguageModel
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
-from cutaway.runtime.processor import cores
+from cutaway.processor import cores
 from cutaway.train.learner import prepare_blocks
 from cutaway.train.muon import MOMENTUM, SIZE, orthogonal
 

@@ -17,9 +17,9 @@ os.environ["CUTAWAY_OFFLINE"] = "1"
 import pytest
 import torch
 
+from cutaway import processor
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
-from cutaway.runtime import processor
 
 torch.set_num_threads(1)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 NEEDS_NETWORK_OR_A_PERSON = re.compile(r"cutaway (pull (?!--list)|explore|generate --interactive)|\| *head|gpt2")
 
 
@@ -56,3 +56,9 @@ def test_every_command_line_runs_as_it_stands(page, tmp_path):
 def test_every_link_to_a_file_of_the_project_leads_there(page):
     for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf8")):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+def test_a_percentage_is_written_in_one_way(page):
+    found = re.findall(r".{0,20}\d\s%.{0,10}", page.read_text("utf8"))
+    assert not found, f"81.2%, without a space: {found}"

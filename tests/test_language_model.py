@@ -71,7 +71,7 @@ def test_the_builtin_model_is_the_default_and_writes_words():
     [
         ("./nowhere", "There is no folder ./nowhere"),
         ("/nowhere/at/all", "There is no folder /nowhere/at/all"),
-        (__file__, "is a file of a kind that is not read"),
+        (__file__, "is in a format that is not supported"),
     ],
 )
 def test_a_model_that_is_not_there_is_named(name, said):

@@ -3,7 +3,7 @@
 from pathlib import Path
 from types import SimpleNamespace
 
-from cutaway.runtime import processor
+from cutaway import processor
 
 
 def test_one_line_says_what_was_skipped_and_how_to_have_it(request):

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from cutaway import checkpoint
 from cutaway.checkpoint.locate import is_packed, locate
 from cutaway.checkpoint.recommended import read_recommended
+from cutaway.checks import check_count, is_id
 from cutaway.decoding.generate import TextStream, generate
+from cutaway.decoding.prediction import Prediction
 from cutaway.decoding.runtime import Runtime, Scores
-from cutaway.decoding.sampling import is_whole, likeliest, softmax
+from cutaway.decoding.sampling import likeliest, softmax
 from cutaway.decoding.sequence import Result
 from cutaway.decoding.settings import Settings
 from cutaway.errors import CutawayError, nearest
 from cutaway.models.architecture import architecture, count_parameters, places
 from cutaway.models.gpt2.shape import Config
+from cutaway.parts.versions import versions
 from cutaway.runtime.choice import choose
 from cutaway.runtime.native.engine import Engine
 from cutaway.runtime.native.library import check_kind
@@ -45,15 +48,8 @@ DTYPES = ("float32", "bfloat16", "float16")
 Prompt = str | Sequence[int]
 Prompts = Iterable[Prompt]
 """Several: a list, a tuple, a generator."""
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """One candidate for the next token."""
-
-    id: int
-    text: str
-    probability: float
+UNORDERED = (set, frozenset, Mapping)
+"""What is neither a text of ids nor several texts, though it can be gone through."""
 
 
 class LanguageModel:
@@ -117,6 +113,8 @@ class LanguageModel:
             return self.tokenizer.encode(text)
         given = text.tolist() if hasattr(text, "tolist") else text
         try:
+            if isinstance(given, UNORDERED):
+                raise TypeError
             ids = [operator.index(token) for token in given]  # numpy's whole numbers are as good as Python's
         except TypeError:
             raise CutawayError(f"A prompt is a text or a list of token ids, not {given!r:.80}.") from None
@@ -129,9 +127,11 @@ class LanguageModel:
 
     def several(self, given: Prompt | Prompts) -> tuple[list[list[int]], bool]:
         """The ids of every text given, and whether they came as a list (an empty one is a list of no texts)."""
-        texts: Any = list(given) if isinstance(given, Iterator) else given
+        texts: Any = given
         if hasattr(texts, "tolist"):
             texts = texts.tolist()
+        elif isinstance(texts, Iterable) and not isinstance(texts, (str, bytes, *UNORDERED)):
+            texts = list(texts)
         if isinstance(texts, list | tuple) and not (texts and all(map(is_id, texts))):
             return [self.ids(one) for one in texts], True
         return [self.ids(texts)], False
@@ -152,7 +152,7 @@ class LanguageModel:
         from cutaway.runtime.torch_texts import read_texts
 
         texts, listed = self.several(text)
-        with torch.no_grad():
+        with torch.inference_mode(False), torch.no_grad():  # plain tensors, whoever asks
             found = [self.model.score(one).float() for one in read_texts(self.model, texts)]
         return found if listed else found[0]
 
@@ -182,9 +182,9 @@ class LanguageModel:
         from cutaway.runtime.torch_texts import read_texts
 
         several, listed = self.several(texts)
-        with torch.no_grad():
+        with torch.inference_mode(False), torch.no_grad():  # plain tensors, whoever asks
             found = [one.float().mean(dim=0) for one in read_texts(self.model, several)]
-        vectors = torch.stack(found) if found else torch.empty(0, self.config.width)
+            vectors = torch.stack(found) if found else torch.empty(0, self.config.width)
         return vectors if listed else vectors[0]
 
     def next_scores(self, text: Prompt) -> Scores:
@@ -300,7 +300,7 @@ class LanguageModel:
         kind = self.weights or (self._engine.weights if self._engine else "float32")
         if kind != "float32":
             raise CutawayError(
-                f"{doing} by torch, and {self.name} writes with weights packed to {kind}: "
+                f"{doing} by torch, and {self.name} has weights packed to {kind}: "
                 "load it without `weights`, or the model that the file was made of."
             )
 
@@ -318,8 +318,8 @@ class LanguageModel:
         """
         from cutaway.parts.trace import TextTrace
 
-        trace, ids = TextTrace(places(self.config), keep, replace, gradient), self.batch_of_one(text)
-        trace.follow(lambda: self.model(ids, trace=trace))
+        trace, ids = TextTrace(places(self.config), keep, replace, gradient), self.ids(text)
+        trace.follow(lambda: self.model(self.batch_of_one(ids), trace=trace))
         return trace
 
     def traces(self, texts: Sequence[Prompt], keep: str | Iterable[str] = "*") -> list[Trace]:
@@ -388,18 +388,6 @@ class LanguageModel:
         self._packed_from = versions(self._model) if self._model is not None and state["_packed_from"] else None
 
 
-def is_id(one: object) -> bool:
-    """Whether this is a token's number, rather than a text; an array of one number is a text of one token."""
-    return is_whole(one) or (hasattr(one, "__index__") and getattr(one, "ndim", 0) == 0)
-
-
-def check_count(k: int, least: int) -> int:
-    """How many of something are asked for."""
-    if not is_whole(k) or k < least:
-        raise CutawayError(f"The number of predictions must be a whole number of {least} or more, not {k!r}.")
-    return k
-
-
 def load(
     name: str | Path = "builtin",
     device: str | torch.device | None = None,
@@ -420,17 +408,20 @@ def load(
     path = locate(name)
     if is_packed(path):
         return load_packed(path, name, device, dtype, engine, weights, tokenizer)
-    if dtype is None and engine != "torch" and weights in (None, "float32") and str(device or "cpu") == "cpu":
-        quick = load_without_torch(path, name, device, tokenizer)
-        if quick is not None:
-            return quick
-    numbers = None if dtype is None else number_type(dtype)
-    place = find_device("cpu" if device is None and (weights or engine == "native") else device)
-    float32 = numbers is None or str(numbers) == "torch.float32"
     config = checkpoint.read_config(path)
     if engine == "auto" and not architecture(config.kind).native:
         engine = "torch"
-    kind = choose(engine, weights, place.type, float32, size=4 * count_parameters(config))
+    size = 4 * count_parameters(config)
+    native = weights is not None or engine == "native"
+    on_processor = str(device) == "cpu" or (device is None and (native or not has_accelerator()))
+    if on_processor and dtype is None and choose(engine, weights, "cpu", float32=True, size=size) == "float32":
+        quick = load_without_torch(path, name, config, tokenizer)
+        if quick is not None:
+            return quick
+    numbers = None if dtype is None else number_type(dtype)
+    place = find_device("cpu" if device is None and native else device)
+    float32 = numbers is None or str(numbers) == "torch.float32"
+    kind = choose(engine, weights, place.type, float32, size)
     known = find_tokenizer(tokenizer, path, config, name)
     model = checkpoint.read(path, place, numbers)
     model.config = with_known_end(model.config, known)
@@ -444,18 +435,11 @@ def load(
 
 
 def load_without_torch(
-    path: Path, name: str | Path, device: object, tokenizer: str | Path | Tokenizer | None
+    path: Path, name: str | Path, config: Config, tokenizer: str | Path | Tokenizer | None
 ) -> LanguageModel | None:
-    """A plain folder, packed for the native engine in float32; None where torch is to read it, or runs it better."""
-    from cutaway.runtime.choice import SECOND_COPY
-    from cutaway.runtime.native import library
+    """A plain folder, packed for the native engine in float32; None where torch is to read it."""
     from cutaway.runtime.native.from_folder import pack_folder
 
-    if not (path / "config.json").is_file() or library.load() is None or (device is None and has_accelerator()):
-        return None
-    config = checkpoint.read_config(path)
-    if not architecture(config.kind).native or 4 * count_parameters(config) > SECOND_COPY:
-        return None
     known = find_tokenizer(tokenizer, path, config, name)
     packed = pack_folder(path, with_known_end(config, known))
     if packed is None:
@@ -481,9 +465,7 @@ def load_packed(
     known = find_tokenizer(tokenizer, path, packed.config, name)
     packed = replace(packed, config=with_known_end(packed.config, known))
     if weights is not None and check_kind(weights) != packed.weights:
-        raise CutawayError(
-            f"{path} holds {packed.weights} weights. Leave out `weights`, or load the model they are of."
-        )
+        raise CutawayError(f"{path} holds {packed.weights} weights. Leave out `weights`, or load the original model.")
     place = "cpu" if device is None or str(device) == "cpu" else find_device(device).type
     if engine == "auto" and (place != "cpu" or dtype is not None):
         engine = "torch"
@@ -524,11 +506,6 @@ def number_type(dtype: str | torch.dtype) -> torch.dtype:
 
     found: torch.dtype = getattr(torch, dtype) if isinstance(dtype, str) else dtype
     return found
-
-
-def versions(model: GPT) -> object:
-    """Changes whenever the weights do: a model that is trained on must not be run on weights packed before."""
-    return [(id(parameter), 0 if parameter.is_inference() else parameter._version) for parameter in model.parameters()]
 
 
 def has_accelerator() -> bool:

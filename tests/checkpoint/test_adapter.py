@@ -65,9 +65,10 @@ def test_merged_and_saved_it_is_a_plain_folder(tuned, tmp_path):
     assert not adapter.is_adapter(tmp_path / "merged")
 
 
-def test_its_base_may_stand_beside_it_and_its_tokenizer_may_be_its_bases(base, tmp_path):
+def test_its_base_may_stand_beside_it_and_its_tokenizer_may_be_its_bases(base, tmp_path, monkeypatch):
     from shutil import copytree
 
+    monkeypatch.chdir(tmp_path)  # where no folder "../base" is
     copytree(base, tmp_path / "folder" / "base")
     mine = tmp_path / "folder" / "adapter"
     gpt = cutaway.load(base).model
@@ -135,7 +136,7 @@ def change(folder: Path, tmp_path: Path, **values: object) -> Path:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"peft_type": "IA3"}, "only 'LORA' is read"),
+        ({"peft_type": "IA3"}, "only 'LORA' is supported"),
         ({"use_dora": True}, "use_dora is set"),
         ({"base_model_name_or_path": None}, "does not say whose adapter it is"),
         ({"base_model_name_or_path": "/nowhere"}, "an adapter for /nowhere, which is not on this machine"),
@@ -152,7 +153,7 @@ def test_an_adapter_that_cannot_be_merged_is_refused_in_a_sentence(tuned, tmp_pa
     [
         ("transformer.h.0.attn.c_attn.lora_A.weight", torch.zeros(4, 17), "does not fit"),
         ("transformer.h.9.attn.c_attn.lora_A.weight", torch.zeros(4, 16), "does not fit"),
-        ("transformer.wpe.weight", torch.zeros(3, 3), "is not of the model"),
+        ("transformer.wpe.weight", torch.zeros(3, 3), "does not fit the base model"),
         ("transformer.h.0.attn.c_attn.lora_B.weight", torch.full((48, 4), torch.nan), "NaN"),
         ("score.weight", torch.zeros(2, 16), "an adapter for a classifier"),
     ],

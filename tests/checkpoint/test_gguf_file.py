@@ -122,7 +122,7 @@ def damaged(tmp_path: Path, change) -> Path:
         (lambda data: data.__setitem__(slice(4, 8), struct.pack("<I", 1)), "version 1"),
         (lambda data: data.__setitem__(slice(8, 16), struct.pack("<Q", 2**60)), "claims to hold"),
         (lambda data: data.__setitem__(slice(16, 24), struct.pack("<Q", 900_000)), "damaged or truncated"),
-        (lambda data: bytes(data.replace(b"gpt2", b"gptj", 1)), "only 'gpt2' is read"),
+        (lambda data: bytes(data.replace(b"gpt2", b"gptj", 1)), "only 'gpt2' is supported"),
         (lambda data: bytes(data.replace(b"gpt2.block_count", b"gpt2.block_cound")), "block_count"),
         (lambda data: bytes(data.replace(b"blk.1.ffn_up.weight", b"blk.1.ffn_in.weight")), "lacks h.1.mlp.c_fc.weight"),
     ],

@@ -224,7 +224,7 @@ def test_the_token_is_shown_to_the_hub_and_to_no_other_server(there, monkeypatch
 @pytest.mark.parametrize("file", ["../evil.json", "a/../../evil", "/etc/passwd", "..\\evil", "C:evil", ".."])
 def test_a_listing_with_a_file_outside_the_folder_is_refused_whole(there, tmp_path, file):
     there.add("ada/tiny", there.model | {file: b"evil"})
-    with pytest.raises(CutawayError, match="outside its folder: not fetched"):
+    with pytest.raises(CutawayError, match="outside its folder: not downloaded"):
         pull("ada/tiny")
     assert not (tmp_path / "store").exists()
 

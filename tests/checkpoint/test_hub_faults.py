@@ -96,7 +96,7 @@ def test_a_wrong_checksum_is_fetched_once_more_from_the_start(there, file):
 def test_a_checksum_that_stays_wrong_is_said_and_nothing_of_it_is_kept(there, file):
     commit = there.add("ada/tiny")
     there.faults[file] = ["corrupt"] * 9
-    with pytest.raises(CutawayError, match=f"{file} of ada/tiny, fetched twice .* wrong checksum and was deleted"):
+    with pytest.raises(CutawayError, match=f"{file} of ada/tiny, downloaded twice .* wrong checksum and was deleted"):
         pull("ada/tiny")
     incoming = there.home("ada/tiny") / f"{commit}.incoming"
     assert not list(incoming.glob(f"{file}*"))
@@ -222,7 +222,7 @@ def test_a_disk_that_fills_up_on_the_way_keeps_what_there_is(there, monkeypatch)
         opens = lambda path, *args, **more: real_open(path, *args, **more)  # noqa: E731
         patch.setattr(Path, "open", lambda p, *a, **k: Full(opens(p, *a, **k)) if p == partial else opens(p, *a, **k))
         with pytest.raises(
-            CutawayError, match=r"The disk that holds .* is full\. What was fetched of ada/tiny is kept"
+            CutawayError, match=r"The disk that holds .* is full\. What was downloaded of ada/tiny is kept"
         ):
             pull("ada/tiny")
     assert partial.read_bytes() == there.weights[:100_000]

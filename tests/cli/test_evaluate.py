@@ -52,7 +52,7 @@ def test_data_sets_are_known_by_name(run, folder, tmp_path, monkeypatch):
     )
     ran = run("--on", "lambada")
     assert ran.code == 0
-    assert ran.out.startswith("accuracy") and " %" in ran.out and "2 passages" in ran.out
+    assert ran.out.startswith("accuracy") and "%" in ran.out and "2 passages" in ran.out
     assert run("--on", "lambada", "--limit", 1, "--json").json["passages"] == 1
     ran = run("--on", "wikitext2")
     assert "word perplexity" in ran.out and "detokenizer: " in ran.out
@@ -69,7 +69,7 @@ def test_a_classifier_is_measured_by_its_right_answers(cutaway, trained, tmp_pat
     found = cutaway("evaluate", "--model", folder, "--on", file, *columns, "--json").json
     assert (found["name"], found["value"], found["count"]) == ("accuracy", wanted.result.value, 2)
     ran = cutaway("evaluate", "--model", folder, "--on", file, *columns)
-    assert f"{wanted.result.value:.2f} %" in ran.out and "right answers in 100" in ran.out
+    assert f"{wanted.result.value:.2f}%" in ran.out and "right answers in 100" in ran.out
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_bar_charts_stay_within_the_terminal(terminal, columns, label):
     terminal(columns)
     chart = str(screen.bars([screen.Row(label, 1.0), screen.Row("50,247 others", 0.00001, "dim")]))
     assert all(cell_len(row) <= max(columns, 36) for row in chart.split("\n"))
-    assert "100.00 %" in chart and "<0.01 %" in chart
+    assert "100.00%" in chart and "<0.01%" in chart
 
 
 def test_json_is_one_line_of_valid_json_whatever_the_numbers(capsys):

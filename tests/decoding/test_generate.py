@@ -265,6 +265,7 @@ def test_no_prompts_are_no_texts_and_prompts_may_come_from_anywhere(tiny_lm):
 
     assert same(tiny_lm.generate((prompt for prompt in PROMPTS), temperature=0, max_tokens=4))
     assert same(tiny_lm.generate(tuple(PROMPTS), temperature=0, max_tokens=4))
+    assert same(tiny_lm.generate(dict(enumerate(PROMPTS)).values(), temperature=0, max_tokens=4))
     assert same(tiny_lm.generate([tiny_lm.ids(prompt) for prompt in PROMPTS], temperature=0, max_tokens=4))
     assert same(tiny_lm.generate([prompt.encode() for prompt in PROMPTS], temperature=0, max_tokens=4))
     arrays = [np.array(tiny_lm.ids(prompt), dtype=np.int64) for prompt in PROMPTS]
@@ -275,7 +276,9 @@ def test_no_prompts_are_no_texts_and_prompts_may_come_from_anywhere(tiny_lm):
     assert len(tiny_lm.generate(torch.tensor([[5, 6], [7, 8]]), max_tokens=1)) == 2
 
 
-@pytest.mark.parametrize("wrong", [None, 5, 2.5, [None], [1, "a"], ["a", 1.5], {"a": 1}, [[1], [[2]]]], ids=repr)
+@pytest.mark.parametrize(
+    "wrong", [None, 5, 2.5, [None], [1, "a"], ["a", 1.5], {"a": 1}, {}, {3}, [[1], [[2]]]], ids=repr
+)
 def test_what_is_no_prompt_gets_one_clear_sentence(tiny_lm, wrong):
     for ask in (tiny_lm.generate, tiny_lm.logits, tiny_lm.score, tiny_lm.embed):
         with pytest.raises(CutawayError, match="A prompt is a text or a list of token ids, not"):

@@ -8,7 +8,14 @@ import torch
 
 import cutaway
 from cutaway.errors import CutawayError
+from cutaway.inspect.change import AblateHead, changed
 from cutaway.inspect.choices import choices
+from cutaway.inspect.facts import facts
+from cutaway.inspect.lens import lens
+from cutaway.inspect.neurons import neuron
+from cutaway.inspect.path import attribution
+from cutaway.inspect.run import run
+from cutaway.inspect.saliency import saliency
 from cutaway.language_model import LanguageModel
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
@@ -100,3 +107,20 @@ def test_where_the_end_was_taken_for_the_last_entry_it_is_the_tokenizers(padded,
     LanguageModel(model, padded.tokenizer).save(tmp_path / "model")
     assert cutaway.load(tmp_path / "model").config.end == TOKENS - 1
     assert np.isfinite(cutaway.load(tmp_path / "model").generate("", max_tokens=3, seed=1).logprobs).all()
+
+
+def test_whoever_looks_inside_is_shown_only_tokens(padded):
+    seen = run(padded, "Once upon a")
+    after = run(padded, "Once upon a", changes=[AblateHead(0, 0)])
+    best = padded.predict("Once upon a", k=1)[0].id
+    assert seen.next(-1) == attribution(seen).token.id == saliency(seen).targets[0].token.id == best
+    looked = lens(seen, k=TOKENS)
+    assert looked.top.max() < TOKENS and looked.chosen[-1].id == best and looked.rank[-1, -1] == 1
+    moved = changed(seen, after, k=TOKENS)
+    assert moved.before[0].token.id == best
+    assert all(one.token.id < TOKENS for one in (*moved.before, *moved.after, *moved.moved))
+    assert all(token.id < TOKENS for token, _ in neuron(seen, 0, 3).writes)
+    first = padded.predict([padded.config.end], k=1)[0].id
+    assert padded.score([first]).tokens[0].rank == 1
+    said = facts(seen, {kind: {"of": kind} for kind in ("next", "branches", "temperatures", "missed")})
+    assert all([token.id for token in fact["token"].value] == [best] for fact in said.values())

@@ -79,7 +79,14 @@ def test_the_json_names_every_token_it_shows(seen):
 
 
 @pytest.mark.parametrize(
-    ("how", "said"), [({"k": 0}, "1 or more"), ({"watch": [999]}, "no token 999"), ({"positions": [50]}, "no token 50")]
+    ("how", "said"),
+    [
+        ({"k": 0}, "1 or more"),
+        ({"k": 1.5}, "whole number"),
+        ({"watch": [1.5]}, "by its text or its id"),
+        ({"watch": [999]}, "no token 999"),
+        ({"positions": [50]}, "no token 50"),
+    ],
 )
 def test_what_is_not_there_is_refused(seen, how, said):
     with pytest.raises(CutawayError, match=said):
@@ -91,6 +98,8 @@ def test_tokens_are_named_by_their_text_or_their_id(tiny_lm, seen):
     by_id, by_text = lens(seen, watch=[upon, a], chosen=a), lens(seen, watch=["upon", " a"], chosen=" a")
     assert by_id.to_dict() == by_text.to_dict()
     assert lens(seen, watch=["id:7"]).watch[0].token.id == 7
+    for one in ("upon", upon):  # a single one needs no list
+        assert [followed.token.id for followed in lens(seen, watch=one).watch] == [upon]
     refused = {"wondrous": "is not one token", "": "is not one token", 320: "no token 320", "id:999": "no token 999"}
     for wrong, said in refused.items():
         with pytest.raises(CutawayError, match=said):

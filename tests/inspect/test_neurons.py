@@ -162,3 +162,11 @@ def test_without_scikit_learn_it_says_what_to_install(seen, monkeypatch):
     for view in (factors, groups):
         with pytest.raises(CutawayError, match=r"pip install 'cutaway\[inspect\]'"):
             view(seen, 3)
+
+
+def test_a_layer_named_twice_is_looked_at_once_and_none_is_refused(seen):
+    assert neurons(seen, layers=[2, -1], top=3).to_dict() == neurons(seen, layers=[2], top=3).to_dict()
+    assert factors(seen, 2, layers=[-1, 2]).layers == (2,)
+    for view in (neurons, factors, groups):
+        with pytest.raises(CutawayError, match="No layer is named"):
+            view(seen, layers=[])

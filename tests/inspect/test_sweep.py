@@ -260,7 +260,7 @@ def test_no_cells_side_by_side_are_refused(tiny_lm, batch):
 
 def test_packed_weights_are_refused(tiny_lm):
     packed = LanguageModel(tiny_lm.model, tiny_lm.tokenizer, "packed", "int8")
-    with pytest.raises(CutawayError, match="A sweep is made by torch, and packed writes with weights packed to int8"):
+    with pytest.raises(CutawayError, match="A sweep is made by torch, and packed has weights packed to int8"):
         packed.sweep(CLEAN, CORRUPTED, metric=difference)
 
 

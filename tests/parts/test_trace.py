@@ -195,7 +195,7 @@ def test_a_head_of_what_has_no_heads_is_refused(tiny):
 
 
 def test_new_numbers_that_do_not_fit_are_refused(tiny):
-    with pytest.raises(CutawayError, match=r"shape of the place they are for: \[1, 48\]"):
+    with pytest.raises(CutawayError, match=r"shape of those they replace: \[1, 48\]"):
         traced(tiny, (), {"blocks.1.residual": added(torch.ones(47), where(position=1))})
     with pytest.raises(CutawayError, match=r"blocks.1.residual has the shape \[6, 47\], not \[6, 48\]"):
         traced(tiny, (), {"blocks.1.residual": torch.ones(6, 47)})
@@ -267,3 +267,22 @@ def test_gradients_go_through_a_trace_on_request(tiny, tiny_lm, frozen):
     moved = lm.trace("Once upon a time", "logits", {name: plain[name] + step})["logits"][-1, 7]
     back = lm.trace("Once upon a time", "logits", {name: plain[name] - step})["logits"][-1, 7]
     assert float(moved - back) / 2 == pytest.approx(float((by_stream * step).sum()), rel=1e-2)
+
+
+def test_the_trace_of_one_text_is_its_only_row(tiny_lm):
+    text, batch = "A robot must", Trace()
+    with torch.no_grad():
+        tiny_lm.model(BATCH, trace=batch)
+    for alone in (tiny_lm.trace(text), tiny_lm.traces([text, "Once upon"])[0], batch.row(1)):
+        for index in (0, -1):
+            assert alone.row(index)["blocks.0.residual"].shape == alone["blocks.0.residual"].shape
+        for index in (1, -2):
+            with pytest.raises(CutawayError, match=f"There is no text {index}: there are 1, numbered from 0 to 0"):
+                alone.row(index)
+
+
+def test_a_gradient_can_be_asked_for_inside_inference_mode(tiny_lm):
+    with torch.inference_mode():
+        trace = tiny_lm.trace("A robot must", keep=["residual.0", "logits"], gradient=True)
+    [by] = torch.autograd.grad(trace["logits"][-1, 7], trace["residual.0"])
+    assert by.abs().max() > 0

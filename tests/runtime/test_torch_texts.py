@@ -36,8 +36,10 @@ def test_more_texts_than_fit_a_batch_come_back_in_order(tiny_lm, monkeypatch):
 
 
 def test_what_comes_back_can_be_learned_from(tiny_lm):
-    for found in (tiny_lm.logits("Once"), tiny_lm.embed(["Once"]), *tiny_lm.traces(["Once"])[0].kept.values()):
-        assert not found.is_inference() and not found.requires_grad
+    for asked in (torch.inference_mode, torch.enable_grad):
+        with asked():
+            found = [tiny_lm.logits("Once"), tiny_lm.embed(["Once"]), *tiny_lm.traces(["Once"])[0].kept.values()]
+        assert not any(one.is_inference() or one.requires_grad for one in found)
 
 
 def test_a_score_is_the_log_probability_of_every_token_after_the_end_token(tiny_lm):
@@ -101,3 +103,16 @@ def test_traces_keep_what_is_asked_for_and_refuse_what_there_is_not(tiny_lm):
 def test_equal_lengths_have_positions_each(tiny_lm):
     first, second = tiny_lm.traces([[1, 2, 3], [4, 5, 6]], keep="position_embedding")
     assert torch.equal(first["position_embedding"], second["position_embedding"])
+
+
+def test_traces_end_where_nothing_more_is_wanted(tiny_lm):
+    begun = []
+    hooks = [
+        block.register_forward_pre_hook(lambda block, given: begun.append(block)) for block in tiny_lm.model.blocks
+    ]
+    try:
+        tiny_lm.traces(TEXTS, keep="blocks.0.residual")
+    finally:
+        for hook in hooks:
+            hook.remove()
+    assert begun == [tiny_lm.model.blocks[0]]

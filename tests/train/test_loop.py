@@ -228,7 +228,7 @@ def test_data_without_enough_to_hold_out_is_trained_on_and_not_measured(settings
     report = train(Recipe.from_dict(settings), tmp_path / "model")
     assert report.held_loss is None
     settings["train"]["keep"] = "best"
-    with pytest.raises(CutawayError, match="keep = 'best' needs held-out data"):
+    with pytest.raises(CutawayError, match="keep = 'best' needs regular evaluation on held-out data"):
         train(Recipe.from_dict(settings), tmp_path / "other")
 
 

@@ -62,5 +62,5 @@ def test_resumed_after_its_end_it_takes_no_step_unless_it_gets_more_patience(set
 
 def test_without_held_out_data_it_is_refused(settings, tmp_path):
     settings["data"] |= {"held_out": 0}
-    with pytest.raises(CutawayError, match=r"train\.patience needs held-out data"):
+    with pytest.raises(CutawayError, match=r"train\.patience needs regular evaluation on held-out data"):
         train(Recipe.from_dict(settings), tmp_path / "model")

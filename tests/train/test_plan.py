@@ -108,11 +108,9 @@ def test_nothing_is_measured_where_nothing_depends_on_it():
     def never(*_):
         raise AssertionError("measured for nothing")
 
-    recipe = Recipe.from_dict({
-        "model": {"context": 64, "layers": 2, "width": 32, "heads": 2},
-        "train": {"steps": 5, "precision": "float32"},
-    })  # fmt: skip
-    make_plan(recipe, Facts(1_000, 10, 300, Language()), CPU, speed=never)
+    for given in ({"layers": 2, "width": 32, "heads": 2}, {}):  # with so many steps not even the shape
+        recipe = Recipe.from_dict({"model": {"context": 64, **given}, "train": {"steps": 5, "precision": "auto"}})
+        make_plan(recipe, Facts(1_000, 10, 300, Language()), CPU, speed=never)
 
 
 def test_a_batch_is_divided_between_processes():
@@ -178,3 +176,15 @@ def test_one_line_is_enough(data, cache, tmp_path, monkeypatch):
     chosen = {choice.key: choice for choice in prepared.choices}
     assert {"model.vocabulary", "model.context", "model.layers", "train.steps", "train.precision"} <= chosen.keys()
     assert cutaway.load(tmp_path / "model").generate("The", max_tokens=3, seed=0).text
+
+
+def test_speed_is_measured_in_the_threads_that_will_train(monkeypatch):
+    seen = []
+    monkeypatch.setattr(plan, "threads_for", lambda how, width: (3, f"{how.at_once} x {how.length} x {width}"))
+    monkeypatch.setattr(plan.Learner, "forward", watched(plan.Learner.forward, seen))
+    plan.measure_on(CPU, 0.0)(Config(vocabulary=50, context=8, width=8, layers=1, heads=1), 2, 8, "float32")
+    assert set(seen) == {3} and torch.get_num_threads() != 3
+
+
+def watched(forward, seen):
+    return lambda *args, **named: (seen.append(torch.get_num_threads()), forward(*args, **named))[1]

@@ -91,7 +91,7 @@ def test_a_mistake_in_a_file_is_named_with_the_file(tmp_path):
     with pytest.raises(CutawayError, match=r"my\.toml is not valid TOML"):
         Recipe.load(path)
     path.write_text('[data]\npaths = ["nowhere.txt"]\n')
-    with pytest.raises(CutawayError, match=r"nowhere.txt is not there. It was looked for in"):
+    with pytest.raises(CutawayError, match=r"nowhere.txt does not exist. It was looked for in"):
         Recipe.load(path)
     with pytest.raises(CutawayError, match="cannot be read"):
         Recipe.load(tmp_path / "none.toml")
@@ -119,7 +119,7 @@ def test_data_named_by_a_change_need_not_be_where_the_recipe_says(tmp_path):
     changed = Recipe.load(path, ["data.paths=mine.txt", "train.steps=7"])
     assert changed.data.paths == ("mine.txt",) and changed.train.steps == 7
     assert read_recipe([path], {}, ["data.paths=mine.txt"], resume=False).data.paths == ("mine.txt",)
-    with pytest.raises(CutawayError, match=r"nowhere.txt is not there"):
+    with pytest.raises(CutawayError, match=r"nowhere.txt does not exist"):
         Recipe.load(path, ["train.steps=7"])
 
 

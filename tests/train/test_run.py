@@ -93,8 +93,8 @@ def test_other_texts_are_refused_when_it_is_resumed_and_its_own_are_kept(texts, 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "one of these, and got nothing"),
-        ({"texts": ["a"], "files": "b"}, "got texts and files"),
+        ({}, "exactly one of these; given: nothing"),
+        ({"texts": ["a"], "files": "b"}, "given: texts and files"),
         ({"texts": "a text"}, "texts is a list of texts or an iterator over them, not str"),
         ({"texts": []}, "texts is empty"),
         ({"texts": iter(())}, "texts is empty"),
@@ -175,3 +175,22 @@ def test_a_model_learns_to_answer_conversations_and_prompts(tmp_path, small):
 def test_records_of_another_task_are_told_which(tmp_path, cache):
     with pytest.raises(CutawayError, match=r"there is no 'text'.*looks like one for the task chat"):
         run(tmp_path / "model", records=[talk(1)], cache=cache)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "task", "said"),
+    [
+        ({"messages": [{"role": "user", "content": "Hi"}]}, "language", r"records\[12\]: there is no 'text'"),
+        ({"text": "a fox"}, "chat", r"records\[12\]: there is no 'messages'"),
+        ({"text": "a fox"}, "classification", r"records\[12\]: there is no 'label'"),
+    ],
+)
+def test_records_for_another_task_are_refused_by_their_number_and_leave_no_folder(tmp_path, small, wrong, task, said):
+    right = {
+        "language": {"text": "the fox"},
+        "chat": {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]},
+        "classification": {"text": "the fox", "label": "fox"},
+    }[task]
+    with pytest.raises(CutawayError, match=rf"^{said}"):
+        run(tmp_path / "new" / "model", records=[*[right] * 12, wrong], task=task, **small)
+    assert not (tmp_path / "new").exists()

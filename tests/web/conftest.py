@@ -169,6 +169,8 @@ def settled(page: Any) -> None:
     page.wait_for_selector("#page-title")
     page.evaluate("window.calmFrames = 0")
     page.wait_for_function(CALM)
+    address = page.evaluate("location.href")
+    page.wait_for_url(lambda url: url == address)  # the browser tells Playwright of a new address in its own time
 
 
 @pytest.fixture

@@ -17,12 +17,20 @@ PERCENT = {"en": r"\d\s+%", "zh-Hans": r"\d\s+%", "ru": r"\d[^\u00a0]?%"}
 """How a percentage is not written: Russian puts a no-break space before the sign, the others nothing."""
 FORBIDDEN = {
     "en": r"beginning of the list|numbers are others|weights are others|multiplied with|Less the mean|\bgrounds?\b|"
-    r"wider and higher|began as chance|\bWaking\b|\bspeaks for\b",
-    "zh-Hans": r"机会|照亮|[^第]一块|掩码之后的谁|推动|直到结尾|骰子是|唤醒|漫步|，  \.|[你妳]",
+    r"wider and higher|began as chance|\bWaking\b|\bspeaks (?:for|against)\b|\bchances\b|(?<!\.)\bplaces\b",
+    "zh-Hans": r"机会|照亮|[^第]一块|掩码之后的谁|推动|直到结尾|骰子是|唤醒|漫步|，  \.|[你妳]|"
+    r"第 \{head\} 个|要紧|记号",
     "ru": r"раз множитель|слово перед собой|простого текста|низшее|высшее|\bИграть|говорит за|Новые кости|"
-    r"\bнорм[аыуе]\b|нормировк|всё письмо|просыпается|\bток\.|\bсл\.|\bгол\.",
+    r"\bнорм[аыуе]\b|нормировк|всё письмо|просыпается|\bток\.|\bсл\.|\bгол\.|говорит против|обозревател|"
+    r"Наведите на|без костей|\bшанс|\bгуще\b",
 }
 """Words that stood here once and that a textbook would not print."""
+MISPRINTS = {
+    "en": r"\w'\w|\"|\.\.\.|§ …",
+    "zh-Hans": r"[\u4e00-\u9fff）”][,;:?!()]|[,;:?!()][\u4e00-\u9fff]|[\u4e00-\u9fff]\w*\.(?!\w)|\.\.\.",
+    "ru": r"\d\.\d|\d[ ,]\d{3}\b|[“”\"]| [-–] |\.\.\.|\d (?:млн|млрд|кБ|МБ)",
+}
+"""Signs that are wrong in a language: straight quotes, a half-width comma after 汉字, a decimal point in Russian."""
 
 
 def catalogue(language: str) -> dict[str, str]:
@@ -80,6 +88,15 @@ def test_no_word_is_back_that_was_taken_out(language):
         found = re.search(FORBIDDEN[language], message)
         assert found is None, (key, found)
         assert re.search(PERCENT[language], message) is None, key
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_signs_and_numbers_are_those_of_the_language(language):
+    for key, message in everything(language).items():
+        prose = re.sub(r"cutaway explore --model \{name\}|pip install .*", "", message)
+        prose = re.sub(r"\[\w+\|([^]]*)\]", r"\1", re.sub(r"\{[^}]*\}", "§", prose))
+        found = re.search(MISPRINTS[language], prose)
+        assert found is None, (key, found)
 
 
 @pytest.mark.parametrize("language", LANGUAGES[1:])

@@ -73,7 +73,7 @@ def test_the_bar_moves_and_then_the_model_is_there(show, settle, stand_in, tiny_
     shown = [float(one.get_attribute("value")) for one in page.query_selector_all(".bars .share data")]
     assert shown == pytest.approx([one.probability for one in best], rel=1e-4)
     page.locator("summary").first.click()
-    assert page.locator(".entry.chosen", has_text="tiny").is_visible()
+    page.locator(".entry.chosen", has_text="tiny").wait_for()
 
 
 def test_no_network_is_said_and_another_model_can_be_chosen(show, settle, online, monkeypatch):

@@ -109,6 +109,84 @@ def test_the_branches_show_their_whole_words_and_the_one_being_read(show, settle
     assert box["x"] <= here["x"] and here["x"] + here["width"] <= box["x"] + box["width"] + 1
 
 
+SMALLEST = {"en": "<0.01%", "zh-CN": "<0.01%", "ru": "<0,01\N{NO-BREAK SPACE}%"}
+"""The longest that a share is written."""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("language", SMALLEST)
+def test_the_longest_share_fits_beside_its_bar(show, settle, language, width):
+    page = show(at("predict"), language=language, width=width, height=844)
+    for place in ("predict?", "change?", "walk?step=22"):
+        page.evaluate("at => { location.hash = at }", f"#/{place}&text={quote(TEXT)}")
+        page.wait_for_selector(f"nav a[href*='#/{place.split('?')[0]}'][aria-current]")
+        settle(page)
+        cut = page.evaluate(
+            """longest => {
+              const shares = [...document.querySelectorAll('main .share')].filter(one => one.checkVisibility());
+              for (const one of shares) one.querySelector('data').textContent = longest;
+              return [shares.length, shares.filter(one => one.scrollWidth > one.clientWidth).length];
+            }""",
+            SMALLEST[language],
+        )
+        assert cut[0] >= 10 and cut[1] == 0, place
+
+
+@pytest.mark.parametrize("language", ["en", "zh-CN", "ru"])
+def test_on_a_phone_the_floors_of_the_walk_are_named_beside_what_they_hold(show, language):
+    page = show(at("walk"), language=language, width=390, height=844)
+    cut = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)"
+    assert page.locator(".stack .name").count() > 3
+    assert page.locator(".stack .name").evaluate_all(cut) == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("language", ["en", "zh-CN", "ru"])
+def test_what_a_field_is_for_can_be_read_whole(show, settle, language, width):
+    page = show(at("causes"), language=language, width=width, height=844)
+    for name in ("causes", "layers", "weights"):
+        page.evaluate("at => { location.hash = at }", at(name))
+        page.wait_for_selector(f"nav a[href*='#/{name}'][aria-current]")
+        settle(page)
+        cut = page.evaluate("""() => {
+          const pen = document.createElement('canvas').getContext('2d');
+          return [...document.querySelectorAll('main input[placeholder]')].filter(one => {
+            const look = getComputedStyle(one);
+            pen.font = `${look.fontSize} ${look.fontFamily}`;
+            const room = one.clientWidth - parseFloat(look.paddingLeft) - parseFloat(look.paddingRight);
+            return one.checkVisibility() && pen.measureText(one.placeholder).width > room;
+          }).map(one => one.placeholder);
+        }""")
+        assert cut == [], name
+
+
+@pytest.mark.parametrize("width", [1280, 1440, 390])
+def test_the_numbers_in_the_cells_of_the_walk_stay_in_their_cells(show, settle, width):
+    page = show(at("walk"), width=width)
+    page.evaluate("""() => {
+      window.written = [];
+      const { fillText } = CanvasRenderingContext2D.prototype;
+      CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+        window.written.push({ text, x, y, width: this.measureText(text).width, on: this.canvas });
+        return fillText.call(this, text, x, y);
+      };
+    }""")
+    for step in (7, 8, 9, 10, 11):
+        page.evaluate("window.written = []")
+        page.evaluate(
+            "at => { location.hash = at }", at("walk", "Tom had a red ball. He lost it", f"&step={step}&layer=1")
+        )
+        page.wait_for_function("part => location.hash.includes(part)", arg=f"step={step}")
+        settle(page)
+        touching = page.evaluate("""() => written.filter((one, i) => {
+          const next = written[i + 1];
+          return next && next.on === one.on && next.y === one.y && next.x > one.x
+            && one.x + one.width / 2 + 1 > next.x - next.width / 2;
+        }).map(one => one.text)""")
+        assert touching == [], step
+    assert page.evaluate("written.length") > 0
+
+
 def test_the_words_of_the_bars_hold_in_both_themes():
     """Probability is ink: black on light, white on dark. No sentence may call it black."""
     from pathlib import Path

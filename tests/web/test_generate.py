@@ -68,4 +68,4 @@ def test_the_tree_has_every_candidate_and_a_link_restores_the_node(show, builtin
     assert values(page, ".results") == pytest.approx([one.score for one in wanted.results], rel=1e-4)
     page.locator(".node.chosen").focus()
     page.keyboard.press("ArrowLeft")
-    assert page.locator(".node.chosen").get_attribute("data-id") == "0"
+    page.wait_for_selector(".node.chosen[data-id='0']")

@@ -86,7 +86,7 @@ def test_a_page_opened_while_the_server_is_away_is_there_when_it_is_back(opened,
     restart(own)
     page.wait_for_selector(".lost", state="detached")
     page.wait_for_selector(".picture[aria-busy=false]")
-    assert f"#/{name}" in page.url
+    page.wait_for_function("part => location.hash.includes(part)", arg=f"#/{name}")
     shown = page.locator(".textbox .uncut").inner_text() if name == "tasks" else chips(page).replace("·", " ")
     assert shown == TEXT
     assert page.locator("[role=alert]").count() == 0

@@ -58,7 +58,7 @@ def test_undo_stops_where_the_visit_began(show, settle):
     for _ in range(4):
         page.keyboard.press("Control+z")
         page.wait_for_function("history.state.n === 0")
-    assert page.url == begun
+    page.wait_for_function("address => location.href === address", arg=begun)
 
 
 def test_the_browsers_way_back_goes_to_the_moment_before(show, settle):
@@ -89,6 +89,7 @@ def test_backspace_takes_the_last_pick_back_and_nothing_else(show, settle):
     until(page, "more=", there=False)
     settle(page)
     page.keyboard.press("Backspace")
+    settle(page)
     assert "text=Once+upon+a+time" in page.url
     page.keyboard.press("Control+z")
     until(page, f"more={first}")

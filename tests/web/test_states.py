@@ -108,7 +108,7 @@ def test_what_opens_can_be_read_in_every_state(show):
     assert unreadable(page) == []
     page = show(address("predict"))
     page.keyboard.press("?")
-    assert page.get_by_role("dialog").is_visible()
+    page.get_by_role("dialog").wait_for()
     assert unreadable(page) == []
     page = show(address("attention"), width=375, height=740)
     page.locator("button.sheet").click()

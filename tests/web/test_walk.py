@@ -114,7 +114,7 @@ def test_space_plays_and_pauses(show):
     page.keyboard.press("Space")
     page.wait_for_function("location.hash.includes('step=1')")
     page.keyboard.press("Space")
-    assert page.get_by_role("button", name="Play", exact=True).is_visible()
+    page.get_by_role("button", name="Play", exact=True).wait_for()
 
 
 def test_every_floor_of_the_stack_is_a_way_in(show, settle, builtin):

@@ -12,8 +12,10 @@ SHOW = """async ([script, given]) => {
   const cell = document.createElement('div');
   made.default.render({ model, el: cell });  // not yet attached, as in a notebook
   document.body.append(cell);
-  await new Promise((done) => setTimeout(done, 200));
   const root = cell.shadowRoot;
+  const pixels = (one) => one.getContext('2d').getImageData(0, 0, one.width, one.height).data;
+  const drawn = (one) => one?.width && pixels(one).some(Boolean);
+  while (!drawn(root.querySelector('canvas'))) await new Promise(requestAnimationFrame);
   const canvas = root.querySelector('canvas');
   const colours = new Set();
   const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);

@@ -13,10 +13,9 @@ from urllib.request import Request, urlopen
 import numpy as np
 import torch
 
-from cutaway import checkpoint
+from cutaway import checkpoint, processor
 from cutaway.bench.run import TEXTS, Runner, random_model
 from cutaway.models.gpt2.shape import Config
-from cutaway.runtime import processor
 from cutaway.runtime.native.library import default_threads
 from cutaway.text.tokenizer import Tokenizer
 

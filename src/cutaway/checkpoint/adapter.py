@@ -65,10 +65,10 @@ def settings_of(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG
     given = read_json(path)
     if given.get("peft_type") != "LORA":
-        raise CutawayError(f"{path}: peft_type is {given.get('peft_type')!r}, and only 'LORA' is read.")
+        raise CutawayError(f"{path}: peft_type is {given.get('peft_type')!r}, and only 'LORA' is supported.")
     for name in UNKNOWN:
         if given.get(name):
-            raise CutawayError(f"{path}: {name} is set, which is more than LoRA's addition of two thin matrices.")
+            raise CutawayError(f"{path}: {name} is set, and only plain LoRA is supported.")
     return given
 
 
@@ -133,13 +133,13 @@ def merged(model: GPT, folder: Path) -> GPT:
     for name, tensor in whole.items():
         entry = ours.get(name)
         if entry is None or tuple(tensor.shape) != entry.shape:
-            raise CutawayError(f"{folder}: {shown(name)} {list(tensor.shape)} is not of the model it belongs to.")
+            raise CutawayError(f"{folder}: {shown(name)} {list(tensor.shape)} does not fit the base model.")
         weights[entry.name] = (tensor.T if entry.transposed else tensor).to(weights[entry.name].dtype).contiguous()
     for module, sides in additions.items():
         entry = ours.get(f"{module}.weight")
         down, up = (sides.get(side, torch.empty(0, 0)) for side in "AB")
         if entry is None or not entry.transposed or (down.shape[1], *up.shape) != (*entry.shape, len(down)):
-            raise CutawayError(f"{folder}: the addition to {shown(module)} does not fit the model it belongs to.")
+            raise CutawayError(f"{folder}: the adapter of {shown(module)} does not fit the base model.")
         change = up.to(torch.float32) @ down.to(torch.float32) * scale(given, module, len(down), folder)
         weights[entry.name] += change.to(weights[entry.name].dtype)
     with torch.device("meta"):

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cutaway.atomic import flush
 from cutaway.errors import CutawayError
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def replacing(folder: Path, last: str, stale: re.Pattern[str], size: int) -> Ite
             new.mkdir(parents=True)
             yield new
             for path in new.iterdir():
-                _flush(path)
+                flush(path)
             if beside is folder:
                 old = {path.name for path in folder.iterdir() if stale.fullmatch(path.name)}
                 _swap(new, folder, last, old)
@@ -133,9 +134,3 @@ def _swap(new: Path, folder: Path, last: str, stale: Iterable[str]) -> None:
         for name in moved:
             (aside / name).replace(folder / name)
         raise
-
-
-def _flush(path: Path) -> None:
-    """Have the file on the disk itself, so that not even a power cut leaves a checkpoint of empty files."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())

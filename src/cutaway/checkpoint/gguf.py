@@ -100,7 +100,7 @@ def refuse(config: Config, tokenizer: Tokenizer, path: Path, kind: str) -> None:
     if config.activation != "gelu_tanh":
         raise CutawayError(
             f"This model's MLP uses {config.activation}, and llama.cpp always runs GPT-2 with gelu_tanh: "
-            "a GGUF file of it would give other results. Export it to ONNX instead."
+            "a GGUF file of it would give different results. Export it to ONNX instead."
         )
     if len(tokenizer) > config.vocabulary:
         raise CutawayError(
@@ -110,7 +110,7 @@ def refuse(config: Config, tokenizer: Tokenizer, path: Path, kind: str) -> None:
     if not tokenizer.cuts_as_gpt2:
         raise CutawayError(
             "This model's tokenizer.json splits texts by rules of its own, and llama.cpp would split them by GPT-2's: "
-            "a GGUF file of it would give other results. Export it to ONNX instead."
+            "a GGUF file of it would give different results. Export it to ONNX instead."
         )
 
 

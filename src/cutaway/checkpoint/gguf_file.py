@@ -152,7 +152,7 @@ def open_gguf(path: Path) -> GGUF:
         if version not in VERSIONS:
             raise CutawayError(
                 f"{path} has version {version} of GGUF (or the byte order of another kind of machine), and versions "
-                "2 and 3 are read. llama.cpp's own converter writes such a file."
+                "2 and 3 are supported. llama.cpp's own converter writes such a file."
             )
         tensors, settings = reader.count(), reader.count()
         said = {reader.text(): reader.value(reader.number("I")) for _ in range(settings)}
@@ -194,7 +194,7 @@ def read_config(path: Path) -> Config:
 def config_of(file: GGUF) -> Config:
     kind = file.settings.get("general.architecture")
     if kind != "gpt2":
-        raise CutawayError(f"{file.path} holds a model of the kind {shown(str(kind))!r}, and only 'gpt2' is read.")
+        raise CutawayError(f"{file.path} holds a model of the kind {shown(str(kind))!r}, and only 'gpt2' is supported.")
     shape: dict[str, Any] = {}
     for theirs, ours in SIZES.items():
         value = file.settings.get(f"gpt2.{theirs}")

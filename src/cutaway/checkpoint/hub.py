@@ -18,7 +18,6 @@ import ssl
 import sys
 import urllib.error
 import urllib.request
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -28,6 +27,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from cutaway import __version__
+from cutaway.atomic import write_text
 from cutaway.checkpoint.store import (
     COMMIT,
     PINNED,
@@ -95,7 +95,7 @@ def pull(name: str, revision: str | None = None, progress: Progress | None = Non
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise CutawayError(
-                f"The disk that holds {home} is full. What was fetched of {name} is kept: "
+                f"The disk that holds {home} is full. What was downloaded of {name} is kept: "
                 "free some space and pull again to continue from there.",
                 "disk_full",
                 name=name,
@@ -231,14 +231,18 @@ class _Hub:
         except (ValueError, KeyError, TypeError, RecursionError):
             raise CutawayError(f"{self.host} did not answer as a model hub does: check HF_ENDPOINT.") from None
         if not COMMIT.fullmatch(commit) or (COMMIT.fullmatch(revision) and commit != revision):
-            raise CutawayError(f"{self.host} was asked for {name} at {revision} and offered {commit!r}: not fetched.")
+            raise CutawayError(
+                f"{self.host} was asked for {name} at {revision} and offered {commit!r}: not downloaded."
+            )
         for file in listed:
             if file.startswith("/") or "\\" in file or ":" in file or ".." in file.split("/"):
-                raise CutawayError(f"{self.host} lists a file of {name} as {file!r}, outside its folder: not fetched.")
+                raise CutawayError(
+                    f"{self.host} lists a file of {name} as {file!r}, outside its folder: not downloaded."
+                )
         weights = weights_among(set(listed))
         if not weights or "config.json" not in listed:
             missing = "config.json" if weights else "whole model.safetensors or pytorch_model.bin"
-            raise CutawayError(f"{name} on {self.host} has no {missing}, so there is no GPT-2 to fetch.")
+            raise CutawayError(f"{name} on {self.host} has no {missing}, so there is no GPT-2 to download.")
         return commit, [self.file(listed[file]) for file in (*SMALL_FILES, *weights) if file in listed]
 
     def file(self, listed: dict[str, Any]) -> _File:
@@ -275,7 +279,7 @@ class _Hub:
                 return
             partial.unlink()
         raise CutawayError(
-            f"{file.name} of {name}, fetched twice from {self.host}, has the wrong checksum and was deleted. "
+            f"{file.name} of {name}, downloaded twice from {self.host}, has the wrong checksum and was deleted. "
             "Something on the way changes it (a proxy, a mirror): try another network or another HF_ENDPOINT."
         )
 
@@ -363,9 +367,7 @@ def _alone(path: Path) -> Iterator[None]:
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.partial")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
+    write_text(path, text)
 
 
 def _digest(path: Path, algorithm: str = "sha256", prefix: bytes = b"") -> str:

@@ -13,7 +13,7 @@ SHIPPED = ("builtin", "translator", "summarizer", "classifier")
 """The models that come with the package: the one that writes, and one for each of the verbs that answer."""
 
 PACKED = ".cutaway"
-"""How the name of a file of packed weights ends (see engine/stored.py)."""
+"""How the name of a file of packed weights ends (see runtime/native/packed_file.py)."""
 NANOGPT = "ckpt.pt"
 FILES = {PACKED: "packed", ".gguf": "gguf", ".pt": "nanogpt"}
 """The files that hold a whole model, by how their names end."""
@@ -44,7 +44,7 @@ def locate(name: str | Path, progress: Callable[[str, int, int], None] | None = 
         return Path(name)
     if Path(name).exists():
         raise CutawayError(
-            f"{name} is a file of a kind that is not read. A model is a folder with config.json and weights in it, "
+            f"The file {name} is in a format that is not supported. A model is a folder with config.json and weights, "
             f"or a file that ends in {', '.join(FILES)}.",
             "a_file",
             name=name,

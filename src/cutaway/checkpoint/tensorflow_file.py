@@ -83,7 +83,9 @@ def read_index(path: Path) -> tuple[int, dict[str, Entry]]:
         header = _fields(rows.pop(b""))
         shards = _number(header, 1)
         if _number(header, 2):
-            raise CutawayError(f"{path} belongs to a checkpoint written on a big-endian machine, which is not read.")
+            raise CutawayError(
+                f"{path} belongs to a checkpoint written on a big-endian machine, which is not supported."
+            )
         entries = {key.decode(): _entry(value, key.decode(), path) for key, value in rows.items()}
     except (ValueError, KeyError, IndexError, struct.error):
         raise CutawayError(f"{path} is not the index of a TensorFlow checkpoint, or is damaged.") from None
@@ -146,7 +148,7 @@ def _entry(message: bytes, name: str, path: Path) -> Entry:
         raise CutawayError(f"{path}: {shown(name)} has TensorFlow's type number {dtype}, which no GPT-2 has.")
     if 7 in fields:
         raise CutawayError(
-            f"{path}: {shown(name)} was saved in slices, which are not read. Save it whole in TensorFlow."
+            f"{path}: {shown(name)} was saved in slices, which are not supported. Save it whole in TensorFlow."
         )
     dims = [_fields(dim) for shape in _messages(fields, 2) for dim in _messages(_fields(shape), 2)]
     shard, offset, size, checksum = (_number(fields, field) for field in (3, 4, 5, 6))

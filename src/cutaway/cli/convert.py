@@ -80,7 +80,9 @@ def check(output: Path, to: str, dtype: str | None, force: bool) -> None:
     if to not in KINDS:
         raise CutawayError(f"There is no kind {to!r}.{nearest(to, KINDS)} Known: {', '.join(KINDS)}.")
     if dtype is not None and to != "huggingface":
-        raise CutawayError(f"--dtype is for huggingface folders. {to} says by its name how it is stored.")
+        raise CutawayError(
+            f"--dtype is for huggingface folders. The name {to} already says how the weights are stored."
+        )
     if dtype is not None and dtype not in TYPES:
         raise CutawayError(f"There is no data type {dtype!r}.{nearest(dtype, TYPES)} Known: {', '.join(TYPES)}.")
     if to in PACKED and output.suffix != ".cutaway":

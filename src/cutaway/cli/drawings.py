@@ -140,7 +140,7 @@ def lens(run: Run, found: Lens) -> None:
     title(f"what each layer would say after {word(run.tokens[found.positions[-1]])}")
     for i, name in enumerate(found.layers):
         words = [
-            f"{word(found.words[int(one)])} {100 * chance:.1f} %"
+            f"{word(found.words[int(one)])} {100 * chance:.1f}%"
             for one, chance in zip(found.top[i, -1], found.top_probability[i, -1], strict=True)
         ]
         screen.show(Text(f"  {name:<20}{fitting(words, 22)}"))
@@ -152,7 +152,7 @@ def saliency(run: Run, found: Saliency) -> None:
         chips(run.tokens)
     for target, share, signed in zip(found.targets, found.share, found.signed, strict=True):
         gap = "" if found.gap is None else f" · the parts miss the logit by {float(found.gap[0]):.2g}"
-        title(f"{word(target.token)} ({100 * target.probability:.1f} %) because of{gap}")
+        title(f"{word(target.token)} ({100 * target.probability:.1f}%) because of{gap}")
         if len(found.targets) == 1:
             best = sorted(range(len(share)), key=lambda at: -share[at])[:15]
             rows = [
@@ -203,9 +203,9 @@ def factors(run: Run, found: Factors) -> None:
     chips(run.tokens)
     for number, factor in enumerate(found.factors):
         some = " ".join(f"{layer}.{neuron}" for layer, neuron, _ in factor.neurons[:5])
-        title(f"factor {number}: {100 * factor.share:.1f} %, neurons such as {some}")
+        title(f"factor {number}: {100 * factor.share:.1f}%, neurons such as {some}")
         tinted(run.tokens, factor.tokens)
-    screen.show(Text(f"\nunexplained: {100 * found.unexplained:.1f} % of the activations' sum of squares", "dim"))
+    screen.show(Text(f"\nunexplained: {100 * found.unexplained:.1f}% of the activations' sum of squares", "dim"))
 
 
 def change(run: Run, found: Changed) -> None:

@@ -136,13 +136,13 @@ def numbers(result: Perplexity | Lambada | Score) -> list[tuple[str, str, str]]:
         ]
     if isinstance(result, Lambada):
         return [
-            ("accuracy", f"{100 * result.accuracy:.2f}", " %"),
+            ("accuracy", f"{100 * result.accuracy:.2f}", "%"),
             ("perplexity", f"{result.perplexity:,.2f}", ""),
-            ("token accuracy", f"{100 * result.token_accuracy:.2f}", " %"),
+            ("token accuracy", f"{100 * result.token_accuracy:.2f}", "%"),
             ("token perplexity", f"{result.token_perplexity:,.2f}", ""),
-            ("filtered accuracy", f"{100 * result.filtered_accuracy:.2f}", " %"),
+            ("filtered accuracy", f"{100 * result.filtered_accuracy:.2f}", "%"),
         ]
-    unit = " %" if result.name == "accuracy" else ""
+    unit = "%" if result.name == "accuracy" else ""
     parts = [(name, f"{value:.2f}", unit) for name, value in result.parts.items() if name != result.name]
     return [(result.name, f"{result.value:.2f}", unit), *parts]
 

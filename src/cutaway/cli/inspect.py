@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect as python
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 from rich.text import Text
 
+from cutaway.atomic import write_text
 from cutaway.cli import drawings, options, screen
 from cutaway.cli.options import option
 from cutaway.errors import CutawayError
@@ -88,7 +88,7 @@ class Asked:
         if self.html:
             from cutaway.inspect.page import page
 
-            write(self.html, page(view, about, data))
+            write_text(self.html, page(view, about, data))
         if self.as_json:
             screen.show_json({"view": view, **({"run": about} if about else {}), **data})
         elif self.html:
@@ -413,16 +413,6 @@ def pair(name: str, text: str) -> tuple[int, int]:
     if not (dot and layer.removeprefix("-").isdecimal() and number.removeprefix("-").isdecimal()):
         raise CutawayError(f"{name} takes a layer and a number, like 2.1 or -1.0 (the last layer), not {text!r}.")
     return int(layer), int(number)
-
-
-def write(path: Path, text: str) -> None:
-    """The file whole or not at all: written beside its place, then moved there."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        beside.write_text(text, encoding="utf8")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 VIEWS = (

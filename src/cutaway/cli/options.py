@@ -180,6 +180,6 @@ def decode(data: bytes, source: str) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise CutawayError(
-            f"{source} is not UTF-8: byte {data[error.start]:#04x} at position {error.start:,} starts no character. "
+            f"{source} is not UTF-8: byte {data[error.start]:#04x} at position {error.start:,} is not valid there. "
             "Save it as UTF-8, or look at it with `cutaway tokens`, which reads any bytes."
         ) from None

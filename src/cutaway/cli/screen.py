@@ -113,7 +113,7 @@ def bar(share: float, cells: int) -> str:
 
 
 def percent(share: float) -> str:
-    return f"{100 * share:6.2f} %" if share >= 0.00005 or share == 0 else "<0.01 %"
+    return f"{100 * share:6.2f}%" if share >= 0.00005 or share == 0 else "<0.01%"
 
 
 class Row(NamedTuple):
@@ -195,7 +195,7 @@ def ask(question: str) -> str | None:
     try:
         return line.decode().rstrip("\r\n")
     except UnicodeDecodeError as error:
-        raise CutawayError(f"Standard input is not UTF-8: {line[error.start]:#04x} starts no character.") from None
+        raise CutawayError(f"Standard input is not UTF-8: {line[error.start]:#04x} is not valid there.") from None
 
 
 def show_json(value: Any) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 
-from cutaway.cli import refuse
 from cutaway.errors import CutawayError, nearest
 from cutaway.evaluate.harness import adapter
 from cutaway.evaluate.scores import library
@@ -58,7 +57,8 @@ def main() -> int:
         register()
         library("lm_eval.__main__", "lm-eval").cli_evaluate()
     except CutawayError as error:
-        return refuse(str(error), as_json=False)
+        print(f"cutaway: {error}", file=sys.stderr)
+        return 2
     return 0
 
 

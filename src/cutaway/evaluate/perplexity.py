@@ -40,7 +40,7 @@ class Perplexity:
         """In words, how the numbers were got."""
         texts = "the text" if self.documents == 1 else f"each of {self.documents:,} texts"
         least = self.window - self.stride
-        look = f"from {least:,} or more before it where there are so many" if least else "from those in its window"
+        look = f"from {least:,} or more before it where there are that many" if least else "from those in its window"
         parts = [
             f"{self.tokens:,} tokens, each predicted once, {look}",
             f"windows of {self.window:,} tokens, {self.stride:,} apart",

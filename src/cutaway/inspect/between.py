@@ -37,5 +37,5 @@ def between(run: Run, rows: Sequence[int], columns: Sequence[int], layer: int, h
     weights = run[f"blocks.{layer}.attention.weights"].float()  # [head, query, key]
     table = weights.mean(dim=0) if head is None else weights[head]
     asked = table[[run.position(row) for row in rows]]
-    found = asked[:, [run.position(column) for column in columns]]
-    return Between(layer, head, array(found), array(asked.sum(-1) - found.sum(-1)))
+    taken = [run.position(column) for column in columns]
+    return Between(layer, head, array(asked[:, taken]), array(asked.sum(-1) - asked[:, sorted(set(taken))].sum(-1)))

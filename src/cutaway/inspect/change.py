@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import Tensor
 
+from cutaway.checks import check_count
 from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.numbers import Array, Token, array, rounded
 from cutaway.inspect.run import Run, token_id
@@ -338,10 +339,11 @@ def changed(
     before: Run, after: Run, position: int = -1, k: int = 10, known: tuple[Array, Array] | None = None
 ) -> Changed:
     """What the changes of one run changed against another over the same text; `known` is their `effect`, if at hand."""
+    check_count(k, 0)
     kl, stream = known or effect(before, after)
     position = before.position(position)
     was, now = before.logits([position])[0], after.logits([position])[0]
-    moves = now.softmax(-1) - was.softmax(-1)
+    moves = (now.softmax(-1) - was.softmax(-1))[: len(before.lm.tokenizer)]
     most = moves.abs().topk(min(k, len(moves))).indices.tolist()
     return Changed(
         after.changes,
@@ -367,7 +369,7 @@ def divergence(before: Tensor, after: Tensor) -> Tensor:
 
 def candidates(run: Run, logits: Tensor, k: int) -> tuple[Candidate, ...]:
     """The k likeliest next tokens, likeliest first."""
-    best, chances = logits.topk(min(k, len(run.lm.tokenizer))), logits.softmax(-1)
+    best, chances = logits[: len(run.lm.tokenizer)].topk(min(k, len(run.lm.tokenizer))), logits.softmax(-1)
     return tuple(
         Candidate(run.token(one), logit, float(chances[one]), rank)
         for rank, (one, logit) in enumerate(zip(best.indices.tolist(), best.values.tolist(), strict=True), 1)

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from cutaway.decoding.sampling import Sampling, probabilities
 from cutaway.errors import CutawayError, nearest
 from cutaway.inspect import attention
 from cutaway.inspect.change import AblateHead
@@ -104,15 +105,14 @@ def place(seen: Run, at: str) -> Fact:
 def following(seen: Run, at: str = "") -> Fact:
     """What comes next after a word: the likeliest token and its probability."""
     here = place_of(seen, at)
-    chances = seen.logits([here])[0].softmax(-1)
-    best = int(chances.argmax())
+    chances, best = seen.logits([here])[0].softmax(-1), seen.likeliest(here)
     return {"after": words(seen.tokens[here]), "token": words(seen.token(best)), "share": percent(chances[best])}
 
 
 def branches(seen: Run, tokens: int = 3) -> Fact:
     """The likeliest way on from a text, and another that begins with the second likeliest token, as a tree."""
     chances = seen.logits([-1])[0].softmax(-1)
-    first, second = chances.topk(2).indices.tolist()
+    first, second = chances[: len(seen.lm.tokenizer)].topk(2).indices.tolist()
     way, other = ([*one, *greedy(seen, one, tokens - 1)] for one in ([first], [second]))
     nested = [f"{''.join(f'{one}(' for one in path[:-1])}{path[-1]}{')' * (len(path) - 1)}" for path in (way, other)]
     return {
@@ -227,12 +227,14 @@ def layers(seen: Run) -> Fact:
 
 
 @torch.no_grad()
-def temperatures(seen: Run, cold: float = 0.3, hot: float = 2.0) -> Fact:
-    """How often the likeliest token is drawn at a low and at a high temperature."""
-    logits = seen.logits([-1])[0]
-    best = int(logits.argmax())
-    low, own, high = ((logits / heat).softmax(-1)[best] for heat in (cold, 1.0, hot))
-    return {"token": words(seen.token(best)), "cold": percent(low), "own": percent(own), "hot": percent(high)}
+def temperatures(seen: Run, cold: float = 0.3, hot: float = 2.0, top_k: int | None = None) -> Fact:
+    """How often the likeliest token is drawn at a low and at a high temperature, from the `top_k` likeliest or all."""
+    logits, best = seen.logits([-1])[0].numpy(), seen.likeliest(-1)
+    low, own, high = (probabilities(logits, Sampling(heat, top_k))[best] for heat in (cold, 1.0, hot))
+    return {
+        "token": words(seen.token(best)), "cold": percent(low), "own": percent(own), "hot": percent(high),
+        "kept": count(min(top_k or len(logits), len(logits))),
+    }  # fmt: skip
 
 
 def size(seen: Run) -> Fact:
@@ -249,13 +251,14 @@ def size(seen: Run) -> Fact:
 
 
 def cause(seen: Run) -> Fact:
-    """The token that counted most for the likeliest next one."""
+    """The token that counted most for the likeliest next one, and whether it speaks for it or against it."""
     found = saliency(seen, [len(seen)])
     best = int(found.share[0].argmax())
     return {
         "target": words(found.targets[0].token),
         "token": words(seen.tokens[best]),
         "share": percent(found.share[0, best]),
+        "against": count(found.signed[0, best] < 0),
     }
 
 
@@ -283,8 +286,7 @@ def first_of(seen: Run, word: str) -> int:
 @torch.no_grad()
 def missed(seen: Run) -> Fact:
     """The head without which the likeliest next token loses most, among those that speak for it most directly."""
-    chances = seen.logits([-1])[0].softmax(-1)
-    best = int(chances.argmax())
+    chances, best = seen.logits([-1])[0].softmax(-1), seen.likeliest(-1)
     found = [
         (float(run(seen.lm, list(seen.ids), changes=[AblateHead(*at)]).logits([-1])[0].softmax(-1)[best]), at)
         for at in speakers(seen, best)

@@ -116,7 +116,7 @@ def generation(
     patterns = [keep] if isinstance(keep, str) else list(keep)
     Trace(patterns).check(places(lm.config))
     if settings.get("overflow", "stop") != "stop":
-        raise CutawayError("A generation that is kept cannot slide: the tokens before would have other positions.")
+        raise CutawayError("A traced generation cannot slide its window: earlier tokens would change their positions.")
     result, steps = watch(lm, prompt, max_tokens, patterns, changes, settings)
     return Generation(result, tuple(plain(step.trace.row(0)) for step in steps))
 
@@ -138,7 +138,7 @@ def watch(
     """Generate, and give the steps beside the result."""
     chosen = lm.settings(settings, max_tokens)
     if chosen.beams or chosen.samples:
-        raise CutawayError("Only one text can be watched: leave beams and samples out. Beams have a view of their own.")
+        raise CutawayError("Only one text can be traced: leave beams and samples out. Beams have a view of their own.")
     ids = lm.ids(prompt)
     length = max(1, len(ids))
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from cutaway.errors import CutawayError
+from cutaway.checks import check_count
 from cutaway.inspect.change import pieces
 from cutaway.inspect.numbers import Array, Token, rounded
 from cutaway.inspect.run import Run
@@ -80,7 +80,7 @@ def lens(
     run: Run,
     positions: Sequence[int] | None = None,
     k: int = 5,
-    watch: Sequence[int | str] = (),
+    watch: int | str | Sequence[int | str] = (),
     chosen: int | str | None = None,
 ) -> Lens:
     """After every layer: the k likeliest next tokens, and where the chosen one and the watched ones stand.
@@ -88,22 +88,21 @@ def lens(
     Chosen is the token that really comes next (after the last, the likeliest), unless one is named for all positions.
     Tokens are named by their text, `" ball"`, or by their ids.
     """
-    if k < 1:
-        raise CutawayError(f"The number of predictions must be 1 or more, not {k}.")
+    check_count(k, 1)
     places = list(range(len(run))) if positions is None else [run.position(position) for position in positions]
-    watched = [run.token(one) for one in watch]
+    watched = [run.token(one) for one in ([watch] if isinstance(watch, int | str) else watch)]
     followed = [run.token(run.next(place) if chosen is None else chosen) for place in places]
     names = ["residual.0", *(f"blocks.{layer}.residual" for layer in range(run.lm.config.layers))]
     columns = torch.tensor([[one.id, *(other.id for other in watched)] for one in followed], device=run.lm.device)
-    model = run.lm.model
+    model, known = run.lm.model, len(run.lm.tokenizer)
     hidden = torch.stack([model.final_norm(run[name][places]) for name in names[:-1]]).flatten(0, 1)
     asked = columns.repeat(len(names) - 1, 1)  # [layer x position, id]
 
     def part(piece: range) -> slice:
         return slice(piece.start, piece.stop)
 
-    found = [read(model.score(hidden[part(rows)]).float(), asked[part(rows)], k) for rows in pieces(len(hidden))]
-    found += [read(run.logits(places[part(rows)]), columns[part(rows)], k) for rows in pieces(len(places))]
+    found = [read(model.score(hidden[part(rows)]).float(), asked[part(rows)], k, known) for rows in pieces(len(hidden))]
+    found += [read(run.logits(places[part(rows)]), columns[part(rows)], k, known) for rows in pieces(len(places))]
     rank, probability, top, top_probability = (
         torch.cat(one).unflatten(0, (len(names), len(places))).cpu().numpy() for one in zip(*found, strict=True)
     )
@@ -120,10 +119,11 @@ def lens(
     )
 
 
-def read(logits: Tensor, columns: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Rank and probability of these ids [position, id], and the k likeliest with theirs."""
+def read(logits: Tensor, columns: Tensor, k: int, known: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Rank and probability of these ids [position, id], and the k likeliest with theirs, among the known tokens."""
     scores = logits.gather(1, columns)  # [position, id]
-    rank = torch.stack([(logits > score[:, None]).sum(-1) for score in scores.T], dim=-1) + 1
     total = logits.logsumexp(-1, keepdim=True)
-    best = logits.topk(min(k, logits.shape[-1]))
+    tokens = logits[:, :known]  # a padded vocabulary has scores for more than there are tokens
+    rank = torch.stack([(tokens > score[:, None]).sum(-1) for score in scores.T], dim=-1) + 1
+    best = tokens.topk(min(k, known))
     return rank, (scores - total).exp(), best.indices, (best.values - total).exp()

@@ -110,7 +110,7 @@ def as_metric(lm: LanguageModel, given: Metric | Callable[[Tensor], Any], tokens
     if given.position is not None:
         found["position"] = within("token", given.position, tokens)
     elif not isinstance(given, Own):
-        raise CutawayError(f"{type(given).__name__} is of the logits after one token: name its position.")
+        raise CutawayError(f"{type(given).__name__} needs the logits after one token: name its position.")
     if isinstance(given, LogitDifference) and found["token"] == found["against"]:
         raise CutawayError(
             f"The metric is the lead of {_shown(lm, found['token'])} over itself, which is always 0: name two tokens."

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutaway.errors import CutawayError
+from cutaway.checks import check_count
 from cutaway.inspect.numbers import Array, Token, array, rounded
 from cutaway.inspect.run import Run
 from cutaway.parts.trace import within
@@ -67,8 +67,7 @@ class Neurons:
 @torch.no_grad()
 def neurons(run: Run, layers: Sequence[int] | None = None, top: int = 10, position: int | None = None) -> Neurons:
     """The neurons of these layers (of all) with the highest activation: at one token, or anywhere in the text."""
-    if top < 1:
-        raise CutawayError(f"The number of neurons must be 1 or more, not {top}.")
+    check_count(top, 1, "neurons")
     chosen = run.layers(layers)
     position = None if position is None else run.position(position)
     active, candidates = list[Tensor](), list[tuple[float, int, int, Tensor]]()
@@ -101,10 +100,10 @@ def neuron(run: Run, layer: int, index: int) -> Neuron:
 def describe(run: Run, which: Sequence[tuple[int, int, Tensor]]) -> list[Neuron]:
     """These neurons (layer, number, activations [token]), in this order."""
     model = run.lm.model
-    matrix = (model.token_embedding if model.output is None else model.output).weight.float()
+    matrix = (model.token_embedding if model.output is None else model.output).weight[: len(run.lm.tokenizer)].float()
     added = torch.stack([run.block(layer).mlp.projection.weight[:, number].float() for layer, number, _ in which])
     direction = (added - added.mean(-1, keepdim=True)) * model.final_norm.weight.float()  # [neuron, width]
-    best = (direction @ matrix.T).topk(min(WRITES, len(run.lm.tokenizer)))  # [neuron, WRITES]
+    best = (direction @ matrix.T).topk(min(WRITES, len(matrix)))  # [neuron, WRITES]
     return [
         Neuron(
             layer,

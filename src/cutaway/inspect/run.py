@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor
 
+from cutaway.checks import is_id
 from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import Token, token
 from cutaway.models.architecture import places
@@ -141,8 +142,13 @@ class Run:
         return within("token", position, len(self))
 
     def layers(self, layers: Sequence[int] | None) -> list[int]:
-        """These layers, checked; all, if none are named."""
-        return list(range(self.lm.config.layers)) if layers is None else [self.layer(layer) for layer in layers]
+        """These layers, checked, each once; all, if nothing is said."""
+        if layers is None:
+            return list(range(self.lm.config.layers))
+        chosen = list(dict.fromkeys(self.layer(layer) for layer in layers))
+        if not chosen:
+            raise CutawayError("No layer is named. Name one or more, or leave them out for all.")
+        return chosen
 
     def token(self, given: int | str) -> Token:
         """Any entry of the vocabulary: by its number, or by its text."""
@@ -151,7 +157,11 @@ class Run:
     def next(self, position: int) -> int:
         """The id of the token after this one: the one that stands there, or after the last one the likeliest."""
         position = self.position(position)
-        return self.ids[position + 1] if position + 1 < len(self) else int(self.logits([position])[0].argmax())
+        return self.ids[position + 1] if position + 1 < len(self) else self.likeliest(position)
+
+    def likeliest(self, position: int) -> int:
+        """The id of the likeliest next token. A padded vocabulary has scores for more than there are tokens."""
+        return int(self.logits([position])[0, : len(self.lm.tokenizer)].argmax())
 
     def to_dict(self) -> dict[str, Any]:
         config = self.lm.config
@@ -173,6 +183,8 @@ def token_id(lm: LanguageModel, given: int | str) -> int:
     with its space is one token.
     """
     if not isinstance(given, str):
+        if not is_id(given):
+            raise CutawayError(f"A token is named by its text or its id, not {given!r:.80}.")
         return lm.ids([given])[0]
     if given.startswith("id:") and given[3:].isdecimal():
         return lm.ids([int(given[3:])])[0]

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from cutaway.checks import check_count
 from cutaway.errors import CutawayError
 from cutaway.inspect.backward import down_the_stack
 from cutaway.inspect.numbers import Array, Token, array, rounded
@@ -73,8 +74,7 @@ def saliency(run: Run, targets: Sequence[int] | None = None, method: str = "grad
     """
     if method not in METHODS:
         raise CutawayError(f"There is no method {method!r}. Known: {', '.join(METHODS)}.")
-    if steps < 1:
-        raise CutawayError(f"The number of steps must be 1 or more, not {steps}.")
+    check_count(steps, 1, "steps")
     if targets is None:
         targets = range(run.prompt, len(run)) if run.prompt < len(run) else [len(run)]
     targets = [position + len(run) if position < 0 else position for position in targets]

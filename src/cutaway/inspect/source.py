@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 from cutaway.inspect.run import Run, run
 from cutaway.parts.trace import Trace
+from cutaway.parts.versions import versions
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
@@ -21,8 +22,6 @@ _traces: WeakKeyDictionary[LanguageModel, tuple[object, OrderedDict[tuple[int, .
 
 def source_run(lm: LanguageModel, text: str) -> Run:
     """The run over a text that values are taken from, at hand if it was read before by the same weights."""
-    from cutaway.language_model import versions
-
     ids, now = tuple(lm.ids(text)), versions(lm.model)
     known, traces = _traces.get(lm, (None, OrderedDict()))
     if known != now:

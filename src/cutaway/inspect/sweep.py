@@ -98,7 +98,7 @@ def sweep(
         close = nearest(str(what), PIECES)
         raise CutawayError(f"There is no sweep of {what!r:.80}.{close} Known: {', '.join(PIECES)}.")
     if batch is not None and not (is_whole(batch) and batch >= 1):
-        raise CutawayError(f"The number of cells side by side must be a whole number of 1 or more, not {batch!r:.80}.")
+        raise CutawayError(f"The batch must be a whole number of 1 or more, not {batch!r:.80}.")
     lm.check_unpacked("A sweep is made")
     ids = lm.ids(clean), lm.ids(corrupted)
     texts = tuple(tuple(token(lm.tokenizer, one) for one in text) for text in ids)

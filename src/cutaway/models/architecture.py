@@ -122,9 +122,8 @@ def architecture(kind: str) -> Architecture:
     if kind not in _KNOWN:
         if kind not in _INCLUDED:
             known = sorted({*_KNOWN, *_INCLUDED})
-            raise CutawayError(
-                f"the model's type is {kind!r}, and only {', '.join(map(repr, known))} is read.{nearest(kind, known)}"
-            )
+            some = ", ".join(map(repr, known))
+            raise CutawayError(f"the model's type is {kind!r}, and only {some} is supported.{nearest(kind, known)}")
         register(importlib.import_module(_INCLUDED[kind]).ARCHITECTURE)
     return _KNOWN[kind]
 
@@ -143,4 +142,4 @@ def places(shape: Any) -> dict[str, Place]:
 
 def count_parameters(shape: Any) -> int:
     """How many weights a model of this shape has."""
-    return sum(one.count for one in tensors(shape))
+    return sum(one.count for one in architecture(shape.kind).tensors(shape))

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import torch
 from torch import Tensor
 
 from cutaway.errors import CutawayError
-from cutaway.models.gpt2.shape import Config
+
+
+class Shape(Protocol):
+    """What a cache asks of a model's shape."""
+
+    @property
+    def context(self) -> int: ...
+    @property
+    def layers(self) -> int: ...
+    @property
+    def heads(self) -> int: ...
+    @property
+    def head_width(self) -> int: ...
 
 
 class Cache:
@@ -17,7 +31,7 @@ class Cache:
 
     def __init__(
         self,
-        config: Config,
+        config: Shape,
         batch: int = 1,
         capacity: int | None = None,
         padding: Tensor | None = None,

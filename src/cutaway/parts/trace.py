@@ -101,6 +101,8 @@ class Trace:
     """
 
     watching = True
+    single = False
+    """Whether its values are those of one text, without the batch dimension."""
 
     def __init__(self, keep: str | Iterable[str] = "*", replace: Mapping[str, Replacement] | None = None):
         self.keep = [keep] if isinstance(keep, str) else list(keep)
@@ -148,7 +150,11 @@ class Trace:
 
     def row(self, index: int) -> Trace:
         """The trace of one text of the batch, its values without the batch dimension."""
+        if self.single:
+            within("text", index, 1)
+            return self
         single = Trace(self.keep, self.replace)
+        single.single = True
         single.kept = {name: value[within("text", index, len(value))] for name, value in self.kept.items()}
         return single
 
@@ -180,23 +186,16 @@ class Complete(Exception):
     """Ends a forward pass of which nothing more is wanted."""
 
 
-class TextTrace(Trace):
-    """The trace of one text, its values without the batch dimension; it ends the forward pass once it has them all.
+class EarlyTrace(Trace):
+    """A trace that ends the forward pass once it has all it was asked for; its values are plain tensors."""
 
-    A value that is kept is the very one the model goes on with, so that with `gradient` what comes later can be
-    differentiated by it.
-    """
+    gradient = False
 
     def __init__(
-        self,
-        known: Iterable[str],
-        keep: str | Iterable[str] = "*",
-        replace: Mapping[str, Replacement] | None = None,
-        gradient: bool = False,
+        self, known: Iterable[str], keep: str | Iterable[str] = "*", replace: Mapping[str, Replacement] | None = None
     ):
         super().__init__(keep, replace)
         self.check(known)
-        self.gradient = gradient
         self.missing = {name for name in known if matches(name, [*self.keep, *self.replace])}
 
     def follow(self, forward: Callable[[], object]) -> None:
@@ -208,17 +207,46 @@ class TextTrace(Trace):
         except Complete:
             pass
 
+    def see(self, name: str, value: Tensor) -> Tensor:
+        """Keep or replace the value."""
+        return super().__call__(name, value)
+
     def __call__(self, name: str, value: Tensor) -> Tensor:
-        value = super().__call__(name, value)
-        if name in self.kept:
-            row = value[0]
-            if self.gradient and not row.requires_grad:  # of a model whose weights are held still
-                row.requires_grad_()
-            self.kept[name], value = row, row[None]
+        value = self.see(name, value)
         self.missing.discard(name)
         if not self.missing:
             raise Complete
         return value
+
+
+class TextTrace(EarlyTrace):
+    """The trace of one text, its values without the batch dimension.
+
+    A value that is kept is the very one the model goes on with, so that with `gradient` what comes later can be
+    differentiated by it.
+    """
+
+    single = True
+
+    def __init__(
+        self,
+        known: Iterable[str],
+        keep: str | Iterable[str] = "*",
+        replace: Mapping[str, Replacement] | None = None,
+        gradient: bool = False,
+    ):
+        super().__init__(known, keep, replace)
+        self.gradient = gradient
+
+    def see(self, name: str, value: Tensor) -> Tensor:
+        value = super().see(name, value)
+        if name not in self.kept:
+            return value
+        row = value[0]
+        if self.gradient and not row.requires_grad:  # of a model whose weights are held still
+            row.requires_grad_()
+        self.kept[name] = row
+        return row[None]
 
 
 class Fused(Trace):
@@ -284,7 +312,7 @@ def _changed(make: Callable[[Tensor], Tensor], at: Where) -> Callable[[Tensor], 
             changed[place] = make(old)
         except RuntimeError:
             raise CutawayError(
-                f"The new numbers do not have the shape of the place they are for: {list(old.shape)}."
+                f"The new values do not have the shape of those they replace: {list(old.shape)}."
             ) from None
         return changed
 

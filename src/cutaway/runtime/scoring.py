@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from cutaway.decoding.prediction import Prediction
 from cutaway.errors import CutawayError
 from cutaway.runtime.torch_texts import read_texts
 
 if TYPE_CHECKING:
-    from cutaway.language_model import LanguageModel, Prediction
+    from cutaway.language_model import LanguageModel
 
 POSITIONS_AT_ONCE = 64
 """The logits of a long text are never all there at once."""
@@ -69,14 +70,12 @@ def score(lm: LanguageModel, texts: list[list[int]], k: int) -> list[Score]:
 
 def scored(lm: LanguageModel, ids: list[int], vectors: torch.Tensor, k: int) -> list[ScoredToken]:
     """The tokens of one text, scored by the vectors [tokens, width] of what stands before each."""
-    from cutaway.language_model import Prediction
-
     found = []
     for first in range(0, len(ids), POSITIONS_AT_ONCE):
         part = ids[first : first + POSITIONS_AT_ONCE]
         logprobs = lm.model.score(vectors[first : first + len(part)]).float().log_softmax(dim=-1)
         own = logprobs.gather(1, torch.tensor(part, device=logprobs.device)[:, None])  # [token, 1]
-        ranks = (logprobs > own).sum(dim=-1) + 1
+        ranks = (logprobs[:, : len(lm.tokenizer)] > own).sum(dim=-1) + 1
         best = logprobs[:, : len(lm.tokenizer)].topk(min(k, len(lm.tokenizer)), dim=-1)
         rows = zip(
             part, own[:, 0].tolist(), ranks.tolist(), best.indices.tolist(), best.values.exp().tolist(), strict=True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 from cutaway.decoding.scheduler import ROWS_AT_ONCE
 from cutaway.models.architecture import Place, places
 from cutaway.models.gpt2.model import GPT
-from cutaway.parts.trace import Trace
+from cutaway.parts.trace import EarlyTrace, Trace
 
 TOKENS_AT_ONCE = 8_192
 """How many tokens, padding among them, are read together."""
@@ -26,6 +27,7 @@ def read_texts(model: GPT, texts: list[list[int]]) -> list[Tensor]:
     return [found[number] for number in range(len(texts))]
 
 
+@torch.inference_mode(False)  # plain tensors, whoever asks
 def trace_texts(model: GPT, texts: list[list[int]], keep: str | Iterable[str]) -> list[Trace]:
     """What each text makes on its way, as a trace of it alone would have it."""
     keep = [keep] if isinstance(keep, str) else list(keep)
@@ -33,11 +35,11 @@ def trace_texts(model: GPT, texts: list[list[int]], keep: str | Iterable[str]) -
     Trace(keep).check(known)
     found: dict[int, Trace] = {}
     for numbers, ids, padding in batches(model, texts):
-        trace = Trace(keep)
-        with torch.no_grad():
-            model(ids, trace=trace, padding=padding)
+        trace = EarlyTrace(known, keep)
+        trace.follow(functools.partial(model, ids, trace=trace, padding=padding))
         for row, number in enumerate(numbers):
             found[number] = single = Trace(keep)
+            single.single = True
             blank = ids.shape[1] - max(1, len(texts[number]))
             single.kept = {name: without_padding(known[name], value, row, blank) for name, value in trace.kept.items()}
     return [found[number] for number in range(len(texts))]

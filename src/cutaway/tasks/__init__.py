@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import types
 import typing
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from cutaway.atomic import write_text
 from cutaway.checkpoint.locate import is_packed
 from cutaway.errors import CutawayError, nearest
 from cutaway.tasks.classes import Choice, Classification, ClassTask, Entailment, Labelled, Similarity
@@ -66,12 +66,9 @@ def fitting(value: Any, kind: Any, what: str) -> Any:
 def save_task(task: Task, folder: str | Path) -> None:
     """Write `task.json` into a model's folder."""
     path = Path(folder) / FILE
-    beside = path.with_name(f".{FILE}.{os.getpid()}.partial")
     try:
-        beside.write_text(json.dumps(task.settings(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        beside.replace(path)
+        write_text(path, json.dumps(task.settings(), indent=2, ensure_ascii=False) + "\n")
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise CutawayError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 

@@ -9,12 +9,12 @@ Only what is to be answered counts in the loss: the completion, or every answer 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from cutaway.atomic import write_text
 from cutaway.checkpoint.files import read_json
 from cutaway.errors import CutawayError, nearest
 from cutaway.tasks.sequences import Written
@@ -134,12 +134,9 @@ def save_chat_template(folder: Path) -> None:
     """Tell other programs, in `tokenizer_config.json`, how a conversation becomes one text."""
     path = folder / "tokenizer_config.json"
     config = read_json(path) | {"chat_template": TEMPLATE}
-    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        beside.write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        beside.replace(path)
+        write_text(path, json.dumps(config, indent=2, ensure_ascii=False) + "\n")
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise CutawayError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 
@@ -172,5 +169,5 @@ def spoken(message: object, number: int) -> tuple[str, str, float]:
     if not isinstance(content, str) or not content.strip():
         raise CutawayError(f"{where} has no text in its content ({content!r:.40}).")
     if isinstance(weight, bool) or weight not in (0, 1):
-        raise CutawayError(f"{where} has the weight {weight!r}: 0 (is not learned) or 1.")
+        raise CutawayError(f"{where} has the weight {weight!r}: it must be 0 (left out of the loss) or 1.")
     return role, content.strip(), float(weight)

@@ -39,7 +39,7 @@ def labels_of(config: dict[str, Any]) -> tuple[str, ...]:
     kind = config.get("problem_type") or "single_label_classification"
     if kind != "single_label_classification":
         raise CutawayError(
-            f"problem_type is {kind!r}, and only single_label_classification is run here: one class for each text."
+            f"problem_type is {kind!r}, and only single_label_classification is supported: one class for each text."
         )
     given = config.get("id2label")
     if given is None:

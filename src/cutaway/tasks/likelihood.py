@@ -58,7 +58,7 @@ def weigh(lm: LanguageModel, labels: Sequence[str], ways: Sequence[tuple[str, st
     for before, after in cut:
         if len(before) + len(after) > lm.config.context:
             raise CutawayError(
-                f"The texts are {len(before) + len(after):,} tokens long and {lm.name} looks at "
+                f"The texts are {len(before) + len(after):,} tokens long and {lm.name} has a context of "
                 f"{lm.config.context:,}. Shorten them."
             )
     found = []

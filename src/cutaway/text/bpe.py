@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Protocol, TypeVar
 
 from cutaway.errors import CutawayError
-from cutaway.runtime.processor import cores
+from cutaway.processor import cores
 from cutaway.text.vocabulary import ALPHABET, Vocabulary, spell
 
 SPLIT = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"""

@@ -53,7 +53,7 @@ def read(files: Sequence[str | Path], progress: Callable[[int, int], None] | Non
         raise CutawayError("There are no files to train on.")
     for path in paths:
         if not path.is_file():
-            raise CutawayError(f"{path} is " + ("not a file." if path.exists() else "not there."))
+            raise CutawayError(f"{path} " + ("is not a file." if path.exists() else "does not exist."))
     return _read(paths, progress)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cutaway.checkpoint.locate import file_kind, is_packed
 from cutaway.errors import CutawayError
-from cutaway.runtime.processor import cores
+from cutaway.processor import cores
 from cutaway.text import bpe
 from cutaway.text.bpe_python import ByHand, TokenTable
 from cutaway.text.vocabulary import ALPHABET, END, Vocabulary, read, write

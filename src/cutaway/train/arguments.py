@@ -20,7 +20,7 @@ def records_of(
     given = [name for name, one in (("texts", texts), ("records", records), ("files", files)) if one is not None]
     if len(given) > 1 or not (given or resume):
         had = " and ".join(given) or "nothing"
-        raise CutawayError(f"A training learns from texts, from records or from files, one of these, and got {had}.")
+        raise CutawayError(f"Give texts, records or files to train on, exactly one of these; given: {had}.")
     if texts is not None:
         return begun((as_text(number, one) for number, one in enumerate(several(texts, "texts"))), "texts")
     if records is not None:
@@ -69,7 +69,7 @@ def tables(settings: Mapping[str, Any], task: str | Mapping[str, Any] | None, fi
         if name not in home or name == "paths":
             known = [one for one in (*home, *SECTIONS, "texts", "records", "files", "task") if one != "paths"]
             instead = " Files are given as files=." if name == "paths" else nearest(name, known)
-            raise CutawayError(f"A training has no setting {name!r}.{instead}")
+            raise CutawayError(f"Training has no setting {name!r}.{instead}")
         section, key = home[name]
         made.setdefault(section, {})[key] = os.fspath(value) if isinstance(value, os.PathLike) else value
     if files is not None:

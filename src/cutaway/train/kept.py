@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from cutaway.atomic import written_beside
 from cutaway.errors import CutawayError
 from cutaway.tasks.task import Record
 from cutaway.train.state import cannot_write
@@ -18,15 +21,25 @@ FILE = "records.jsonl"
 def keep(records: Iterable[Record], output: Path) -> Path:
     """Write the records down, one JSON object a line; where they stand."""
     path = output / "training" / FILE
-    beside = path.with_name(f".{FILE}.{os.getpid()}.partial")
     try:
-        write(records, beside)
-        beside.replace(path)
+        with written_beside(path) as beside:
+            write(records, beside)
     except OSError as error:
         raise cannot_write(path, error) from error
-    finally:
-        beside.unlink(missing_ok=True)
     return path
+
+
+@contextmanager
+def named_as_given(output: Path) -> Iterator[None]:
+    """What is wrong with a line of the file is said of the record that was given."""
+    try:
+        yield
+    except CutawayError as error:
+        place = re.escape(str((output / "training" / FILE).absolute()))
+        said = re.sub(
+            rf"^{place}, line ([\d,]+)", lambda found: f"records[{int(found[1].replace(',', '')) - 1}]", str(error)
+        )
+        raise CutawayError(said, error.code, **error.values) from None
 
 
 def require_same(records: Iterable[Record], output: Path) -> None:

@@ -97,9 +97,10 @@ def begin(
         if recipe is None:
             raise CutawayError(f"There is nothing to resume in {output}: name the data or a recipe to start.")
         resuming.require_no_model(output)
-        if records is not None:
-            recipe = recipe.but({"data": {"paths": [str(kept.keep(records, output).absolute())]}})
-        ready = setup.set_up(recipe, team, tell)
+        with kept.named_as_given(output):
+            if records is not None:
+                recipe = recipe.but({"data": {"paths": [str(kept.keep(records, output).absolute())]}})
+            ready = setup.set_up(recipe, team, tell)
         resuming.write_down(ready, output)
     team.wait()
     return ready or setup.resume(resuming.written_recipe(output), resuming.written_tokenizer(output), tell)
@@ -125,7 +126,7 @@ class Run:
         if self.keeps_best and (never or not self.can_measure):
             key, instead = ("patience", "leave it out") if self.how.patience else ("keep = 'best'", "keep the last")
             raise CutawayError(
-                f"train.{key} needs held-out data to be measured now and then: "
+                f"train.{key} needs regular evaluation on held-out data: "
                 f"set data.held_out and train.evaluate_every, or {instead}."
             )
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from cutaway.atomic import write_text
 from cutaway.errors import CutawayError
 from cutaway.train.state import cannot_write
 
@@ -19,9 +19,7 @@ class Lines:
         self.path = path
         try:
             kept = [line for line in read_lines(path) if line["step"] <= step]
-            beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
-            beside.write_text("".join(map(line_of, kept)), encoding="utf-8")
-            beside.replace(path)
+            write_text(path, "".join(map(line_of, kept)))
             self.file: IO[str] = path.open("a", encoding="utf-8")
         except OSError as error:
             raise cannot_write(path, error) from error

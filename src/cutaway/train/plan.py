@@ -15,17 +15,17 @@ from statistics import median
 
 import torch
 
+from cutaway import processor
 from cutaway.errors import CutawayError
 from cutaway.models.architecture import count_parameters
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
-from cutaway.runtime import processor
 from cutaway.tasks import Language, Task
 from cutaway.train.events import Choice
 from cutaway.train.learner import Learner, prepare_blocks
 from cutaway.train.optimizer import make_optimizer
 from cutaway.train.recipe import Recipe, Train, seconds
-from cutaway.train.threads import threads_for
+from cutaway.train.threads import computing_in, threads_for
 
 LADDER = (
     (2, 64), (3, 96), (4, 128), (4, 192), (6, 256), (6, 320), (6, 384), (8, 448), (8, 512), (10, 640), (12, 768),
@@ -276,10 +276,12 @@ def measure_on(device: torch.device, patience: float = 5.0) -> Speed:
             loss.item()
             return time.perf_counter() - begun
 
-        step()
-        took = [step()]
-        while len(took) < 5 and sum(took) < min(5.0, patience):
-            took.append(step())
+        how = Train(at_once=rows, length=length)  # in the threads it will be trained in: more may wait for each other
+        with computing_in(threads_for(how, config.width)[0] if device.type == "cpu" else 0):
+            step()
+            took = [step()]
+            while len(took) < 5 and sum(took) < min(5.0, patience):
+                took.append(step())
         return rows * length / median(took)
 
     return measure

@@ -121,7 +121,7 @@ class Train:
     precision: str = "auto"
     """The type for matrix products: float32, bfloat16, or auto, whichever is faster here at this width."""
     threads: int = 0
-    """The number of CPU threads; another number gives other last digits. Default: chosen by the shape."""
+    """The number of CPU threads; it affects the last digits of the result. Default: chosen by the shape."""
     compile: bool = False
     """Whether to compile the blocks (torch.compile): half a minute at the start, then faster steps."""
     recompute: bool = False
@@ -377,7 +377,7 @@ def located(path: str, beside: Path) -> str:
         if (place / wanted).exists():
             return str((place / wanted).resolve())
     looked = ", ".join(str(place.resolve()) for place in dict.fromkeys(places))
-    raise CutawayError(f"The recipe's data {path} is not there. It was looked for in {looked}.")
+    raise CutawayError(f"The recipe's data {path} does not exist. It was looked for in {looked}.")
 
 
 def toml(value: Any) -> str:

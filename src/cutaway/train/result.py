@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from cutaway import checkpoint
+from cutaway.atomic import write_text
 from cutaway.checkpoint import adapter
 from cutaway.checkpoint.locate import locate
 from cutaway.models.gpt2.model import GPT
@@ -23,7 +24,6 @@ from cutaway.train.distributed import Team, whole
 from cutaway.train.events import Report
 from cutaway.train.metrics import read_lines
 from cutaway.train.picture import loss_picture
-from cutaway.train.resuming import write_text
 from cutaway.train.setup import Setup
 
 ADAPTER = "adapter"

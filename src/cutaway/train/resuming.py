@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tomllib
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cutaway.atomic import write_text
 from cutaway.errors import CutawayError
 from cutaway.text.tokenizer import Tokenizer
 from cutaway.train import kept, state
@@ -62,6 +62,7 @@ def claimed(output: Path) -> Iterator[None]:
         except CutawayError:
             if training in new and not (output / "metrics.jsonl").exists():
                 shutil.rmtree(training / "tokenizer", ignore_errors=True)
+                (training / kept.FILE).unlink(missing_ok=True)
                 if own_recipe:
                     recipe.unlink(missing_ok=True)
             raise
@@ -90,16 +91,6 @@ def write_down(ready: Setup, output: Path) -> None:
         write_text(output / "recipe.toml", ready.recipe.to_toml())
     except OSError as error:
         raise state.cannot_write(output / "recipe.toml", error) from error
-
-
-def write_text(path: Path, text: str) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    except OSError:
-        beside.unlink(missing_ok=True)
-        raise
 
 
 def written_recipe(output: Path) -> Recipe:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import re
 import shutil
 from dataclasses import asdict, dataclass, field
@@ -27,6 +26,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from cutaway.atomic import flush, written_beside
 from cutaway.errors import CutawayError
 from cutaway.train import distributed
 from cutaway.train.distributed import Team
@@ -165,11 +165,10 @@ def load(folder: Path, tensors: dict[str, Tensor]) -> None:
 
 def restate(folder: Path, state: State) -> None:
     """Write down another state for the tensors of a checkpoint: the recipe it goes on by has changed."""
-    beside = folder / f".{FILE}.partial"
     try:
-        beside.write_text(json.dumps(asdict(state), indent=1) + "\n", encoding="utf-8")
-        flush(beside)
-        beside.replace(folder / FILE)
+        with written_beside(folder / FILE) as beside:
+            beside.write_text(json.dumps(asdict(state), indent=1) + "\n", encoding="utf-8")
+            flush(beside)
     except OSError as error:
         raise cannot_write(folder / FILE, error) from error
 
@@ -180,15 +179,6 @@ def remove(folder: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
     folder.rename(aside)
     shutil.rmtree(aside, ignore_errors=True)
-
-
-def flush(path: Path) -> None:
-    """Have a file, or the names in a folder, on the disk itself, so that not even a power cut loses it."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def size(tensors: dict[str, Tensor]) -> int:

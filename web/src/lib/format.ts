@@ -40,6 +40,11 @@ export function percent(share: number | null | undefined, language = preferences
   return share >= 0.9995 ? write(1, 0) : write(share, share < 0.01 ? 2 : 1);
 }
 
+/** A share where there is little room: 48%; in Russian 48 %. */
+export function wholePercent(share: number, language = preferences.language): string {
+  return formatter(language, { style: 'percent', maximumFractionDigits: 0 }).format(share);
+}
+
 /** A whole number with its groups: 50,257; in Russian 50 257. */
 export function count(value: number, language = preferences.language): string {
   return formatter(language, { maximumFractionDigits: 0 }).format(value);

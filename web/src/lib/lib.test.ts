@@ -4,7 +4,7 @@ import * as branches from './branches';
 import { catalogue, compose } from './catalogue';
 import { byRow, css, scale, shareStep, signedStep } from './colour';
 import { bring, foldTable, foldVector } from './fold';
-import { bytes, count, number, percent, short } from './format';
+import { bytes, count, number, percent, short, wholePercent } from './format';
 import { spell, stacked, visible } from './token';
 import { read, write, type Place } from './url';
 
@@ -41,9 +41,9 @@ test('numbers keep three digits and a true minus', () => {
 });
 
 test('numbers are written as each language writes them', () => {
-  expect([number(-1.5, 3, 'ru'), number(0.00001234, 3, 'ru'), percent(0.812, 'ru'), percent(0.00001, 'ru')]).toEqual(['−1,50', '1,23e−5', '81,2\u00a0%', '<0,01\u00a0%']);
+  expect([number(-1.5, 3, 'ru'), number(0.00001234, 3, 'ru'), percent(0.812, 'ru'), percent(0.00001, 'ru'), wholePercent(0.484, 'ru')]).toEqual(['−1,50', '1,23e−5', '81,2\u00a0%', '<0,01\u00a0%', '48\u00a0%']);
   expect([count(1152, 'ru'), short(124439808, 'ru'), short(1.5e9, 'ru'), bytes(8800, 'ru'), bytes(497759232, 'ru')]).toEqual(['1\u00a0152', '124\u00a0млн', '1,5\u00a0млрд', '8,8\u00a0кБ', '498\u00a0МБ']);
-  expect([percent(1, 'zh-Hans'), percent(0.812, 'zh-Hans'), count(50257, 'zh-Hans'), short(7322112, 'zh-Hans')]).toEqual(['100%', '81.2%', '50,257', '732万']);
+  expect([percent(1, 'zh-Hans'), percent(0.812, 'zh-Hans'), wholePercent(0.484, 'en'), count(50257, 'zh-Hans'), short(7322112, 'zh-Hans')]).toEqual(['100%', '81.2%', '48%', '50,257', '732万']);
 });
 
 test('a counted word takes the form its number wants', () => {

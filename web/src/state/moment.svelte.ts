@@ -239,24 +239,26 @@ class Moment {
 export const moment = new Moment();
 
 /** A page's question about the text being shown: `view` is the path after /api/traces/ID/. Null asks nothing. */
-export function askTrace<T>(question: () => { view: string; query?: Query } | null, wait = 0): Answer<T & { of: string }> {
+export function askTrace<T>(question: () => { view: string; query?: Query } | null, wait = 0): Answer<T & About> {
   return about((trace, asked, signal) => get<T>(`traces/${trace}/${asked.view}`, asked.query, signal), question, wait);
 }
 
 /** The same for a table of numbers. */
-export function askTable(question: () => { view: string; query?: Query } | null): Answer<Table & { of: string }> {
+export function askTable(question: () => { view: string; query?: Query } | null): Answer<Table & About> {
   return about((trace, asked, signal) => getTable(`traces/${trace}/${asked.view}`, asked.query, signal), question, 0);
 }
 
 type Question = { view: string; query?: Query };
 
-/** An answer says of which trace it is: a page may still show the last one while the next is under way. */
-function about<T>(ask: (trace: string, asked: Question, signal: AbortSignal) => Promise<T>, question: () => Question | null, wait: number): Answer<T & { of: string }> {
-  return keepAsking<T & { of: string }>(
+/** An answer says of which trace and which view it is: a page may still show the last one while the next is under way. */
+export type About = { of: string; view: string };
+
+function about<T>(ask: (trace: string, asked: Question, signal: AbortSignal) => Promise<T>, question: () => Question | null, wait: number): Answer<T & About> {
+  return keepAsking<T & About>(
     () => {
       const trace = moment.trace;
       const asked = question();
-      return trace && asked ? async (signal) => ({ ...(await ask(trace.id, asked, signal)), of: trace.id }) : null;
+      return trace && asked ? async (signal) => ({ ...(await ask(trace.id, asked, signal)), of: trace.id, view: asked.view }) : null;
     },
     { wait },
   );

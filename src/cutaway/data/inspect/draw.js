@@ -10,7 +10,7 @@ const draw = (() => {
   const add = (parent, ...children) => (parent.append(...children), parent);
   const visible = (token) => token.text === null ? `‹${token.bytes}›`
     : token.text.replace(/ /g, "·").replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/\r/g, "␍");
-  const percent = (share) => share === null ? "" : share !== 0 && share < 0.00005 ? "<0.01 %" : `${(100 * share).toFixed(2)} %`;
+  const percent = (share) => share === null ? "" : share !== 0 && share < 0.00005 ? "<0.01%" : `${(100 * share).toFixed(2)}%`;
   const number = (value) => value === null || value === undefined ? "" : Number.isInteger(value) ? value.toLocaleString("en")
     : String(+value.toPrecision(4));
   const tint = (hue, share) => `color-mix(in srgb, var(--${hue}) ${Math.round(Math.min(1, Math.max(0, share)) * 75)}%, transparent)`;
@@ -205,7 +205,7 @@ const draw = (() => {
         section(root, name, what);
         const { mean, margin } = data[name];
         root.append(table(["layer", ...mean[0].map((_, head) => `head ${head}`)], mean.map((row, i) =>
-          [i, ...row.map((value, head) => ({ text: number(value), tint: value, title: `± ${number(margin[i][head])} (95 %)` }))])));
+          [i, ...row.map((value, head) => ({ text: number(value), tint: value, title: `± ${number(margin[i][head])} (95%)` }))])));
       }
     },
     path(root, run, data) {

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from cutaway.decoding.runtime import Batch, Scores
 from cutaway.errors import CutawayError
 from cutaway.models.gpt2.shape import Config
+from cutaway.processor import pretended
 from cutaway.runtime.native.library import default_threads, need, shape_of
 from cutaway.runtime.native.pack import Packed
-from cutaway.runtime.processor import pretended
 
 
 class Text:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cutaway.errors import CutawayError, nearest
 from cutaway.models.gpt2.shape import ACTIVATIONS, Config
-from cutaway.runtime.processor import cores
+from cutaway.processor import cores
 
 KINDS = ("float32", "bfloat16", "int8", "int4")
 """How the matrices may be held: 32 or 16 bits a weight, or 8.25 or 4.5 with the scales of their groups (int4 holds the

@@ -210,7 +210,7 @@ def weigh(lm: LanguageModel, body: Question) -> Answered:
 def need_others(missing: int) -> None:
     if missing > 0:
         raise CutawayError(
-            f"This task is about several texts, and {missing} of them must still be written.",
+            f"This task needs several texts, and {missing} of them must still be written.",
             "texts_missing",
             missing=missing,
         )

@@ -6,14 +6,14 @@ import contextlib
 import hashlib
 import json
 import time
-import uuid
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from cutaway.atomic import write_text
 from cutaway.errors import CutawayError
-from cutaway.runtime.processor import cores
+from cutaway.processor import cores
 
 SEGMENT = 32 << 20
 JUST_NOW = 2_000_000_000
@@ -35,17 +35,8 @@ def digests(paths: Sequence[Path], memo: Path) -> list[str]:
         found.append(str(entry[-1]))
     if news:
         with contextlib.suppress(OSError):  # a cache that cannot be written may still be read
-            _remember(known, memo)
+            write_text(memo, json.dumps(known))
     return found
-
-
-def _remember(known: dict[str, list[Any]], memo: Path) -> None:
-    beside = memo.with_name(f".{uuid.uuid4().hex}.partial")
-    try:
-        beside.write_text(json.dumps(known), encoding="utf-8")
-        beside.replace(memo)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _known(memo: Path) -> dict[str, list[Any]]:

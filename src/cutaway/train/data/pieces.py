@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import uuid
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cutaway.atomic import written_beside
 from cutaway.errors import CutawayError
 from cutaway.tasks.task import LeftOut, Record, Task
 from cutaway.train.blocks import Block
@@ -77,15 +77,10 @@ class Piece:
             digest.update(one.data)
         head = {"dtype": self.tokens.dtype.str, "digest": digest.hexdigest(), "counted": len(self.counted)}
         head |= vars(self.summary)
-        beside = path.with_name(f".{uuid.uuid4().hex}.partial")
-        try:
-            with beside.open("wb") as file:
-                file.write(MAGIC + json.dumps(head).encode() + b"\n")
-                for one in arrays:
-                    file.write(one.data)
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
+        with written_beside(path) as beside, beside.open("wb") as file:
+            file.write(MAGIC + json.dumps(head).encode() + b"\n")
+            for one in arrays:
+                file.write(one.data)
 
     @classmethod
     def read(cls, path: Path) -> Piece | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -25,8 +24,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from cutaway.atomic import flush
 from cutaway.errors import CutawayError
-from cutaway.runtime.processor import cores
+from cutaway.processor import cores
 from cutaway.tasks.task import Task
 from cutaway.train.blocks import Block
 from cutaway.train.data import pieces, sources
@@ -273,7 +273,7 @@ class _Job:
         }
         (new / "dataset.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
         for path in new.iterdir():
-            _flush(path)
+            flush(path)
         final = self.cache / self.fingerprint
         shutil.rmtree(final, ignore_errors=True)  # there is one only if it was not whole
         new.rename(final)
@@ -306,12 +306,6 @@ class _Job:
             return CutawayError(f"No record of {files} can be used: {why}. See the task's limit, or give other data.")
         wanted = " and ".join(self.how.task.fields)
         return CutawayError(f"There is nothing in {files}: give data with {wanted}.")
-
-
-def _flush(path: Path) -> None:
-    """Have the file on the disk itself: not even a power cut leaves a data set of empty files."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
 
 
 _seen: WeakKeyDictionary[Tokenizer, str] = WeakKeyDictionary()

@@ -88,8 +88,8 @@ def find(paths: Sequence[Path | str], fields: Sequence[str], columns: Mapping[st
                 read.append(Source((file,), "text"))
             elif given:
                 raise CutawayError(
-                    f"{file} is of no kind that holds {' and '.join(fields)}: give .jsonl, .tsv, .csv or .parquet, "
-                    f"or one file of lines for each, like train.en and train.fr."
+                    f"{file} is not a kind of file that holds {' and '.join(fields)}: give .jsonl, .tsv, .csv or "
+                    f".parquet, or one file of lines for each, like train.en and train.fr."
                 )
             else:
                 skipped.append(file)

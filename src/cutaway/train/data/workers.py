@@ -196,7 +196,7 @@ class _Process:
                 "Finished work is kept: run the same command again to continue."
             )
         return RuntimeError(
-            f"A process that was tokenizing the data ended with code {code}: {said or 'it said nothing'}"
+            f"A process that was tokenizing the data ended with code {code}: {said or 'it printed nothing'}"
         )
 
     def end(self) -> None:

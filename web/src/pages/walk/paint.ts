@@ -50,7 +50,22 @@ function rowOf(look: Look, from: number, to: number, pixels: number): ArrayLike<
   return columns > pixels ? foldVector(part, pixels) : part;
 }
 
-export function paint(canvas: HTMLCanvasElement, width: number, height: number, look: Look, write?: (value: number) => string): void {
+/** A number as it stands in its cell, with so many digits that count. */
+export type Write = (value: number, digits: number) => string;
+
+/** As many digits, three at most, as leave every number inside its own cell. */
+function digitsThatFit(context: CanvasRenderingContext2D, font: string, { values, rows, columns }: Look, write: Write, room: number): number {
+  if (rows * columns > TOO_MANY) return 1;
+  context.font = font;
+  for (let digits = 3; digits > 1; digits--) {
+    let fits = true;
+    for (let i = 0; fits && i < rows * columns; i++) fits = context.measureText(write(values[i]!, digits)).width <= room;
+    if (fits) return digits;
+  }
+  return 1;
+}
+
+export function paint(canvas: HTMLCanvasElement, width: number, height: number, look: Look, write?: Write): void {
   const dense = devicePixelRatio || 1;
   canvas.width = Math.max(1, Math.round(width * dense));
   canvas.height = Math.max(1, Math.round(height * dense));
@@ -61,6 +76,8 @@ export function paint(canvas: HTMLCanvasElement, width: number, height: number, 
   const shown = Math.min(look.rows, canvas.height);
   const high = canvas.height / shown;
   const gap = high >= 8 ? look.gap * dense : 0;
+  const font = `${11.5 * dense}px ui-monospace, 'DejaVu Sans Mono', monospace`;
+  const digits = write ? digitsThatFit(context, font, look, write, canvas.width / look.columns - 4 * dense) : 0;
   const line = document.createElement('canvas');
   line.height = 1;
   const pen = line.getContext('2d')!;
@@ -78,19 +95,19 @@ export function paint(canvas: HTMLCanvasElement, width: number, height: number, 
     const wide = canvas.width / look.columns;
     if (gap) for (let j = 1; wide >= 7 * dense && j < look.columns; j++) context.clearRect(Math.round(j * wide) - dense / 2, top, dense, bottom - top);
     if (write && wide >= 30 * dense && high >= 15 * dense) {
-      context.font = `${11.5 * dense}px ui-monospace, 'DejaVu Sans Mono', monospace`;
+      context.font = font;
       context.textAlign = 'center';
       context.textBaseline = 'middle';
       for (let j = 0; j < look.columns; j++) {
         context.fillStyle = bright(pixels[j]!) ? '#1e1d1a' : '#ffffff';
-        context.fillText(write(cells[j]!), (j + 0.5) * wide, (top + bottom) / 2);
+        context.fillText(write(cells[j]!, digits), (j + 0.5) * wide, (top + bottom) / 2, wide - 2 * dense);
       }
     }
   }
 }
 
 /** A strip or table as an image for a drawing, with its numbers where `write` is given. */
-export function picture(values: ArrayLike<number>, rows: number, columns: number, scale: Look['scale'], width: number, height: number, write?: (value: number) => string): string {
+export function picture(values: ArrayLike<number>, rows: number, columns: number, scale: Look['scale'], width: number, height: number, write?: Write): string {
   const canvas = document.createElement('canvas');
   paint(canvas, width, height, { values, rows, columns, scale, gap: rows > 1 ? 1 : 0 }, write);
   return canvas.toDataURL('image/png');
