@@ -15,7 +15,6 @@ from pathlib import Path
 
 from cutaway.bench.run import random_weights
 from cutaway.models.gpt2.shape import SIZES
-from cutaway.runtime.native.batch import NativeBatch
 from cutaway.runtime.native.engine import Engine
 from cutaway.text.tokenizer import Tokenizer
 
@@ -26,8 +25,8 @@ PHRASE = "The robot must obey the orders given it by human beings, except where 
 def seconds(engine: Engine, ids: list[int], prompt: int, look_up: bool) -> float:
     """How long it takes to write these tokens after the first `prompt` of them."""
     engine.look_up = look_up
-    batch = NativeBatch(engine)
-    batch.begin([ids[:prompt]])
+    batch = engine.open()
+    batch.add([ids[:prompt]])
     begun = time.perf_counter()
     for token in ids[prompt:]:
         batch.step([token])

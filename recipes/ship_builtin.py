@@ -20,7 +20,7 @@ from teacher_cache import divide
 
 import cutaway
 from cutaway import checkpoint
-from cutaway.decoding.generate import Result
+from cutaway.decoding.sequence import Result
 from cutaway.train.picture import loss_picture
 
 HERE = pathlib.Path(__file__).parent

@@ -53,7 +53,7 @@ def test_the_engine_runs_on_every_kind_with_the_kernels_it_can_have(sees):
     lm = cutaway.load(engine="native")
     best = library.need().cutaway_kernels(b"").decode()
     here = library.need().cutaway_kernels(sees.encode()) is not None
-    assert lm.machine.kernels == (sees if here else best)
+    assert lm.runtime.kernels == (sees if here else best)
     assert lm.generate("Once upon a", max_tokens=1, top_k=1).text == " time"
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from cutaway.decoding.generate import Result
+    from cutaway.decoding.sequence import Result
     from cutaway.errors import CutawayError
     from cutaway.language_model import LanguageModel, load
     from cutaway.models.gpt2.model import GPT
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "SIZES": "models.gpt2.shape", "Config": "models.gpt2.shape", "GPT": "models.gpt2.model", "Trace": "parts.trace",
-    "Tokenizer": "text.tokenizer", "Result": "decoding.generate", "Score": "runtime.scoring",
+    "Tokenizer": "text.tokenizer", "Result": "decoding.sequence", "Score": "runtime.scoring",
     "CutawayError": "errors", "LanguageModel": "language_model", "load": "language_model",
 }  # fmt: skip
 __all__ = ["GPT", "SIZES", "Config", "CutawayError", "LanguageModel", "Result", "Score", "Tokenizer", "Trace", "load"]

@@ -12,16 +12,18 @@ from cutaway import checkpoint
 from cutaway.checkpoint.locate import is_packed, locate
 from cutaway.checkpoint.recommended import read_recommended
 from cutaway.checks import check_count, is_id
-from cutaway.decoding.batch import Machine, open_batch
-from cutaway.decoding.generate import Result, Settings, TextStream, generate
+from cutaway.decoding.generate import TextStream, generate
 from cutaway.decoding.prediction import Prediction
+from cutaway.decoding.runtime import Runtime, Scores
 from cutaway.decoding.sampling import likeliest, softmax
+from cutaway.decoding.sequence import Result
+from cutaway.decoding.settings import Settings
 from cutaway.errors import CutawayError, nearest
 from cutaway.models.architecture import architecture, count_parameters, places
 from cutaway.models.gpt2.shape import Config
 from cutaway.parts.versions import versions
 from cutaway.runtime.choice import choose
-from cutaway.runtime.native.engine import Engine, Scores
+from cutaway.runtime.native.engine import Engine
 from cutaway.runtime.native.library import check_kind
 from cutaway.runtime.native.pack import unpack
 from cutaway.text.no_tokenizer import NoTokenizer
@@ -85,10 +87,12 @@ class LanguageModel:
         return self._model
 
     @property
-    def machine(self) -> Machine:
-        """What writes texts: the native engine, if it was chosen, or the model itself."""
+    def runtime(self) -> Runtime:
+        """What writes texts: the native engine, if it was chosen, or torch."""
         if self._engine is None and self.weights is None:
-            return self.model
+            from cutaway.runtime.torch_batch import TorchRuntime
+
+            return TorchRuntime(self.model)
         if self._engine is None or (self._model is not None and versions(self._model) != self._packed_from):
             from cutaway.runtime.native.calibrate import pack_on_loading
 
@@ -186,7 +190,7 @@ class LanguageModel:
     def next_scores(self, text: Prompt) -> Scores:
         """A score for every entry of the vocabulary after the last token only: [vocabulary]."""
         if self._engine is not None:
-            return open_batch(self.machine).begin([self.ids(text) or [self.config.end]])[0]
+            return self.runtime.open().add([self.ids(text) or [self.config.end]])[0]
         import torch
 
         with torch.inference_mode():  # one text is not worth packing weights for
@@ -245,22 +249,22 @@ class LanguageModel:
         One prompt gives one result. A list of prompts gives a list; so does asking for several `samples`, or for the n
         `best` of a beam search. With `changes` (see cutaway.inspect.change) every token is written under them.
         """
-        how = self.settings(settings, max_tokens)
+        chosen = self.settings(settings, max_tokens)
         prompts, listed = self.several(prompt)
         if changes:
-            alone = ((self.changed(changes, ids, how), [ids]) for ids in prompts)  # each has positions of its own
-            results = [result for machine, own in alone for result in self.write(machine, own, how)]
+            alone = ((self.changed(changes, ids, chosen), [ids]) for ids in prompts)  # each has positions of its own
+            results = [result for runtime, own in alone for result in self.write(runtime, own, chosen)]
         else:
-            results = self.write(self.machine, prompts, how) if prompts else []
-        return results if listed or how.samples or how.best else results[0]
+            results = self.write(self.runtime, prompts, chosen) if prompts else []
+        return results if listed or chosen.samples or chosen.best else results[0]
 
-    def write(self, machine: Machine, prompts: list[list[int]], how: Settings) -> list[Result]:
+    def write(self, runtime: Runtime, prompts: list[list[int]], settings: Settings) -> list[Result]:
         """Continue every prompt, by drawing tokens or by a beam search."""
-        if not how.beams:
-            return generate(machine, self.tokenizer, prompts, how)
+        if not settings.beams:
+            return generate(runtime, self.tokenizer, prompts, settings)
         from cutaway.decoding.beams import search
 
-        return search(machine, self.tokenizer, prompts, how)
+        return search(runtime, self.tokenizer, prompts, settings)
 
     def stream(
         self, prompt: Prompt = "", max_tokens: int | None = None, *, changes: Sequence[Change] = (), **settings: Any
@@ -269,11 +273,12 @@ class LanguageModel:
 
         `.tokens()` gives it token by token instead, each with its log-probability.
         """
-        how = self.settings(settings, max_tokens)
-        if how.beams or how.samples:
+        chosen = self.settings(settings, max_tokens)
+        if chosen.beams or chosen.samples:
             raise CutawayError("Only one text can be streamed: beams and samples are for generate().")
         ids = self.ids(prompt)
-        return TextStream(self.changed(changes, ids, how) if changes else self.machine, self.tokenizer, ids, how)
+        runtime = self.changed(changes, ids, chosen) if changes else self.runtime
+        return TextStream(runtime, self.tokenizer, ids, chosen)
 
     def astream(
         self, prompt: Prompt = "", max_tokens: int | None = None, *, changes: Sequence[Change] = (), **settings: Any
@@ -283,12 +288,12 @@ class LanguageModel:
 
         return AsyncTextStream(self.stream(prompt, max_tokens, changes=changes, **settings))
 
-    def changed(self, changes: Sequence[Change], ids: list[int], how: Settings) -> Machine:
+    def changed(self, changes: Sequence[Change], ids: list[int], settings: Settings) -> Runtime:
         """What writes after this prompt under these changes: torch, which knows every intermediate by its name."""
         self.check_unpacked("Changes are made")
         from cutaway.inspect.generation import under_changes
 
-        return under_changes(self, changes, ids, how)
+        return under_changes(self, changes, ids, settings)
 
     def check_unpacked(self, doing: str) -> None:
         """Refuse what is done by torch where texts are written with rounded weights: it would explain another model."""
@@ -362,13 +367,13 @@ class LanguageModel:
             if name not in known:
                 raise CutawayError(f"There is no setting {name!r}.{nearest(name, known)}")
         drawn = not (given.get("beams") or given.get("top_k") == 1 or given.get("temperature") == 0)
-        how = Settings(max_tokens=max_tokens, **{**(self.recommended if drawn else {}), **given})
-        if how.stop:
-            self.tokenizer.encode(how.stop[0])  # stop strings are text
-        for token in how.logit_bias:
+        settings = Settings(max_tokens=max_tokens, **{**(self.recommended if drawn else {}), **given})
+        if settings.stop:
+            self.tokenizer.encode(settings.stop[0])  # stop strings are text
+        for token in settings.logit_bias:
             if not 0 <= token < len(self.tokenizer):
                 raise CutawayError(f"A logit bias names token {token:,}: there are {len(self.tokenizer):,} tokens.")
-        return how
+        return settings
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy or a pickle holds; weights that can be packed again as they are, from the model, are not."""
@@ -424,7 +429,7 @@ def load(
     lm.recommended = read_recommended(path)
     if kind in (None, "float32"):  # packed when the first text is written
         return lm
-    assert lm.machine is not lm.model
+    assert isinstance(lm.runtime, Engine)  # packed now
     lm.let_go()
     return lm
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from cutaway.decoding.generate import ROWS_AT_ONCE, Gate
+from cutaway.decoding.scheduler import ROWS_AT_ONCE
+from cutaway.decoding.sequence import StopFilter
 from cutaway.errors import CutawayError
 
 PROMPTS = ["Once upon", "", "A robot must obey the orders", "x", "the other side of the hill, where such orders"]
@@ -138,7 +139,7 @@ def test_it_stops_at_a_stop_string_and_leaves_it_out(tiny_lm):
 
 
 class Letters:
-    """A tokenizer whose tokens are letters, to try the gate letter by letter."""
+    """A tokenizer whose tokens are letters, to try the filter letter by letter."""
 
     class stream:
         def add(self, token: int) -> str:
@@ -160,14 +161,14 @@ class Letters:
     ],
 )
 def test_a_stop_string_never_shows_even_in_part(text, stops, shown, found):
-    gate, out = Gate(Letters(), stops), ""
+    text_filter, out = StopFilter(Letters(), stops), ""
     for letter in text:
-        out += gate.add(ord(letter))
+        out += text_filter.add(ord(letter))
         assert shown.startswith(out)
-        if gate.found:
+        if text_filter.found:
             break
-    out += gate.finish()
-    assert (out, gate.text, gate.found) == (shown, shown, found)
+    out += text_filter.finish()
+    assert (out, text_filter.text, text_filter.found) == (shown, shown, found)
 
 
 def test_a_sliding_window_goes_on_and_says_what_it_dropped(tiny_lm):

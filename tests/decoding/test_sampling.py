@@ -68,16 +68,17 @@ def test_min_p_equals_transformers(share):
 def test_repetition_penalty_equals_transformers_and_counts_the_prompt(penalty):
     prompts, written = [[1, 2, 2], [4, 9, 9]], [[3], [4]]
     ids = torch.tensor([[1, 2, 2, 3], [4, 9, 9, 4]])
-    ours = adjust(some_logits(2), Sampling(repetition_penalty=penalty), prompts, written)
-    assert equal(ours, theirs.RepetitionPenaltyLogitsProcessor(penalty)(ids, for_them(2)))
+    settings = Sampling(repetition_penalty=penalty)
+    ours = [adjust(*given) for given in zip(some_logits(2), [settings] * 2, prompts, written, strict=True)]
+    assert equal(np.stack(ours), theirs.RepetitionPenaltyLogitsProcessor(penalty)(ids, for_them(2)))
 
 
 def test_bias_equals_transformers_and_minus_infinity_forbids():
-    ours = adjust(some_logits(1), Sampling(logit_bias={3: 2.5, 7: -1.0}), [[0]], [[]])
+    ours = adjust(some_logits(1)[0], Sampling(logit_bias={3: 2.5, 7: -1.0}), [0], [])
     reference = theirs.SequenceBiasLogitsProcessor([[[3], 2.5], [[7], -1.0]])(torch.tensor([[0]]), for_them(1))
-    assert torch.allclose(torch.from_numpy(ours), reference)
-    forbidden = adjust(some_logits(1), Sampling(logit_bias={3: -math.inf}), [[0]], [[]])
-    assert probabilities(forbidden, Sampling(top_k=None))[0, 3] == 0
+    assert torch.allclose(torch.from_numpy(ours), reference[0])
+    forbidden = adjust(some_logits(1)[0], Sampling(logit_bias={3: -math.inf}), [0], [])
+    assert probabilities(forbidden, Sampling(top_k=None))[3] == 0
 
 
 def test_all_steps_together_equal_transformers_in_its_order():
@@ -89,7 +90,7 @@ def test_all_steps_together_equal_transformers_in_its_order():
         theirs.TopPLogitsWarper(0.9), theirs.MinPLogitsWarper(0.02),
     ):  # fmt: skip
         expected = step(ids, expected)
-    ours = probabilities(adjust(some_logits(), how, [[1, 2]] * 4, [[3]] * 4), how)
+    ours = probabilities(np.stack([adjust(row, how, [1, 2], [3]) for row in some_logits()]), how)
     assert torch.allclose(torch.from_numpy(ours), expected.softmax(-1), atol=1e-7)
     assert ((ours > 0).sum(-1) < 20).any()  # top-p or min-p did something beyond top-k
 
@@ -100,20 +101,19 @@ def test_presence_is_taken_once_and_frequency_each_time():
 
 
 def test_greedy_takes_the_first_of_the_highest_even_when_several_are_level():
-    logits = np.array([[0.0, 2.0, 2.0, 1.0]], dtype=np.float32)
-    assert choose(logits, Sampling(top_k=1), np.array([0.999])).tolist() == [1]
+    logits = np.array([0.0, 2.0, 2.0, 1.0], dtype=np.float32)
+    assert choose(logits, Sampling(top_k=1), 0.999) == 1
 
 
 def test_drawn_tokens_follow_the_probabilities():
-    chances = np.array([[0.5, 0.0, 0.3, 0.2]], dtype=np.float32).repeat(10_000, axis=0)
-    dice = (np.arange(10_000) + 0.5) / 10_000
-    counts = np.bincount(draw(chances, dice), minlength=4)
+    chances = np.array([0.5, 0.0, 0.3, 0.2], dtype=np.float32)
+    counts = np.bincount([draw(chances, (number + 0.5) / 10_000) for number in range(10_000)], minlength=4)
     assert counts.tolist() == [5_000, 0, 3_000, 2_000]
 
 
-def test_a_die_at_either_end_never_gives_an_impossible_token():
-    chances = np.array([[0.0, 1e-12, 1 - 1e-12, 0.0]] * 2, dtype=np.float32)
-    assert set(draw(chances, np.array([0.0, 1 - 2**-53])).tolist()) <= {1, 2}
+def test_a_number_at_either_end_never_gives_an_impossible_token():
+    chances = np.array([0.0, 1e-12, 1 - 1e-12, 0.0], dtype=np.float32)
+    assert {draw(chances, 0.0), draw(chances, 1 - 2**-53)} <= {1, 2}
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_an_impossible_setting_is_refused_with_its_rule(given, said):
 
 def test_a_bias_for_a_token_that_does_not_exist_is_refused():
     with pytest.raises(CutawayError, match="not in the vocabulary of 50"):
-        adjust(some_logits(1), Sampling(logit_bias={50: 1.0}), [[]], [[]])
+        adjust(some_logits(1)[0], Sampling(logit_bias={50: 1.0}), [], [])
 
 
 @pytest.mark.parametrize("temperature", [0, 0.0, 1e-9, 1e-50])
@@ -157,7 +157,7 @@ def test_a_temperature_of_nothing_is_greedy_and_never_divides_by_zero(temperatur
     how = Sampling(temperature=temperature, top_k=None, top_p=0.5)
     chances = probabilities(logits, how)
     assert how.greedy
-    assert choose(logits, how, np.array([0.1, 0.5, 0.9])).tolist() == logits.argmax(-1).tolist()
+    assert [choose(row, how, 0.9) for row in logits] == logits.argmax(-1).tolist()
     assert chances.argmax(-1).tolist() == logits.argmax(-1).tolist()
     assert sorted(set(chances.ravel().tolist())) == [0.0, 1.0]
 
@@ -178,10 +178,11 @@ def test_processors_run_in_order_after_bias_and_penalties_each_on_a_row_of_its_o
     logits = some_logits(2)
     untouched = logits.copy()
     how = Sampling(logits_processors=[halve, lambda ids, row: row + len(ids)], logit_bias={7: 3.0})
-    found = adjust(logits, how, [[1], [2, 3]], [[4], [5, 6]])
+    texts = (([1], [4]), ([2, 3], [5, 6]))
+    found = np.stack([adjust(row, how, *text) for row, text in zip(logits, texts, strict=True)])
     assert (logits == untouched).all()
     assert [ids for ids, _ in seen] == [[1, 4], [2, 3, 5, 6]]
-    biased = adjust(logits, Sampling(logit_bias={7: 3.0}), [[1], [2, 3]], [[4], [5, 6]])
+    biased = np.stack([adjust(row, Sampling(logit_bias={7: 3.0}), [], []) for row in logits])
     assert all((row == expected).all() for (_, row), expected in zip(seen, biased, strict=True))
     assert found == pytest.approx(biased / 2 + np.array([[2.0], [4.0]]))
     assert found.dtype == np.float32
@@ -199,4 +200,4 @@ def test_processors_run_in_order_after_bias_and_penalties_each_on_a_row_of_its_o
 )
 def test_a_processor_that_leaves_nothing_to_choose_from_is_named(wrong, said):
     with pytest.raises(CutawayError, match=f"logits processor <lambda> .*{said}"):
-        adjust(some_logits(1), Sampling(logits_processors=wrong), [[]], [[]])
+        adjust(some_logits(1)[0], Sampling(logits_processors=wrong), [], [])

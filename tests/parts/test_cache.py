@@ -53,3 +53,17 @@ def test_more_than_it_holds_is_refused(tiny):
     cache, _ = filled(tiny)
     with pytest.raises(CutawayError, match="holds 12 tokens and was given 13"):
         tiny(torch.zeros(3, 7, dtype=torch.long), cache)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(("first", "second"), [(6, 3), (3, 6), (4, 4)])
+def test_rows_that_join_and_rows_that_were_there_go_on_as_if_alone(tiny, first, second):
+    cache, ids = filled(tiny, 2, first, torch.tensor([0, 2]))
+    other, more = filled(tiny, 2, second)
+    other.keys[:, :, :, second:] = cache.values[:, :, :, first:] = torch.nan  # what lies beyond is never read
+    cache.join(other)
+    assert (cache.batch, cache.length) == (4, max(first, second))
+    logits = tiny(torch.tensor([[5]] * 4), cache)[:, -1]
+    texts = [ids[0], ids[1, 2:], *more]
+    for row, text in zip(logits, texts, strict=True):
+        assert torch.allclose(row, tiny(torch.tensor([[*text.tolist(), 5]]))[0, -1], atol=1e-5)

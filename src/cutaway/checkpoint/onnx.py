@@ -139,7 +139,7 @@ def build(model: GPT) -> Graph:
     places = graph.add("position_embedding", "Gather", positions, "position_ids")  # [batch, query, width]
     residual = graph.add("residual.0", "Add", tokens, places)
 
-    mask = may_look(graph)
+    mask = causal_mask(graph)
     for layer, block in enumerate(model.blocks):
         assert isinstance(block, Block)
         residual = add_block(graph, config, layer, block, residual, mask)
@@ -154,7 +154,7 @@ def build(model: GPT) -> Graph:
     return graph
 
 
-def may_look(graph: Graph) -> str:
+def causal_mask(graph: Graph) -> str:
     """0 where a query may look at a key and a very large negative number at the future and at padding."""
     zero, one, first = graph.constant(0), graph.constant(1), graph.constant([0])
     keys = graph.add("mask.keys", "Squeeze", graph.add("mask.key_shape", "Shape", "attention_mask", start=1), first)

@@ -140,7 +140,7 @@ class Explorer:
     done: bool = False
 
     def __post_init__(self) -> None:
-        self.dice = random.Random(self.seed)
+        self.random = random.Random(self.seed)
         self.show_piece: Callable[[str], None] = lambda piece: None
         self._known: tuple[tuple[int, ...], Any] | None = None
 
@@ -227,7 +227,7 @@ class Explorer:
         name = COMMANDS.get(name, name)
         if name == "sample":
             weights = self.chances().tolist()
-            self.add(self.dice.choices(range(len(weights)), weights))
+            self.add(self.random.choices(range(len(weights)), weights))
         elif name == "go":
             self.go_on(whole(value or "20", ":g"))
         elif name == "undo":
@@ -256,7 +256,7 @@ class Explorer:
             max_tokens=count,
             temperature=self.now.temperature,
             top_k=self.now.top_k,
-            seed=self.dice.getrandbits(32),
+            seed=self.random.getrandbits(32),
         )
         with suppress(KeyboardInterrupt):  # enough: what there is stays
             for piece in stream:

@@ -12,7 +12,7 @@ from cutaway.cli.options import CHOOSING, option
 from cutaway.errors import CutawayError
 
 if TYPE_CHECKING:
-    from cutaway.decoding.generate import Result
+    from cutaway.decoding.sequence import Result
     from cutaway.language_model import LanguageModel
 
 LENGTH, SEVERAL = "Length", "Several texts"

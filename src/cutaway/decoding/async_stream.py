@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from cutaway.decoding.generate import Result, StreamedToken, TextStream
+from cutaway.decoding.generate import StreamedToken, TextStream
+from cutaway.decoding.sequence import Result
 
 Piece = TypeVar("Piece", str, StreamedToken)
 

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cutaway.decoding.batch import Machine, open_batch
-from cutaway.decoding.generate import ROWS_AT_ONCE, Gate, Result, Settings
+from cutaway.decoding.runtime import Limits, Runtime
 from cutaway.decoding.sampling import NEVER, Array, adjust, likeliest, log_total
+from cutaway.decoding.scheduler import ROWS_AT_ONCE
+from cutaway.decoding.sequence import Result, StopFilter
+from cutaway.decoding.settings import Settings
 from cutaway.errors import CutawayError
 
 if TYPE_CHECKING:
@@ -47,51 +49,63 @@ class Search:
     """What has been found for one prompt: the texts still open and those that have ended, the best of each first."""
 
     prompt: list[int]
-    window: list[int]
-    """What the model reads first: the prompt, or the end token for an empty one."""
+    limits: Limits
     longest: int
     """How many new tokens there may be."""
     open: list[Beam] = field(default_factory=lambda: [Beam([], [], 0.0)])
     ended: list[Beam] = field(default_factory=list)
 
-    def go_on(self, candidates: list[Beam], model: Machine, tokenizer: Tokenizer, how: Settings) -> None:
+    @property
+    def window(self) -> list[int]:
+        """What the model reads first: the prompt, or the end token for an empty one."""
+        return self.prompt or [self.limits.end]
+
+    def go_on(self, candidates: list[Beam], tokenizer: Tokenizer, settings: Settings) -> None:
         """Keep the best candidates, those that have ended and those that have not; none stays open at the end."""
-        width = how.beams or 1
-        candidates = [mark_end(beam, len(beam.ids) == self.longest, model, tokenizer, how) for beam in candidates]
+        width = settings.beams or 1
+        candidates = [self.mark_end(beam, tokenizer, settings) for beam in candidates]
         ended = [*self.ended, *(beam for beam in candidates[:width] if beam.reason)]
-        self.ended = sorted(ended, key=lambda beam: -beam.score(how.length_penalty))[:width]
+        self.ended = sorted(ended, key=lambda beam: -beam.score(settings.length_penalty))[:width]
         self.open = [beam for beam in candidates if not beam.reason][:width]
-        if self.open and settled(self.open[0], self.ended, width, how.length_penalty):
+        if self.open and settled(self.open[0], self.ended, width, settings.length_penalty):
             self.open = []
 
+    def mark_end(self, beam: Beam, tokenizer: Tokenizer, settings: Settings) -> Beam:
+        """The beam, with the reason for its end if its newest token ends it."""
+        reason = "length" if len(beam.ids) == self.longest else ""
+        if settings.stop and any(stop in tokenizer.decode(beam.ids) for stop in settings.stop):
+            reason = "stop"
+        if beam.ids[-1] == self.limits.end:
+            reason = "end"
+        return replace(beam, reason=reason) if reason else beam
 
-def search(model: Machine, tokenizer: Tokenizer, prompts: list[list[int]], how: Settings) -> list[Result]:
-    """The best texts found for each prompt, best first, prompt by prompt; `how.best` of each (one, if it is silent)."""
-    searches = [begin(prompt, model, how) for prompt in prompts]
+
+def search(runtime: Runtime, tokenizer: Tokenizer, prompts: list[list[int]], settings: Settings) -> list[Result]:
+    """The best texts found for each prompt, best first, prompt by prompt; `settings.best` of each, or one."""
+    searches = [begin(prompt, runtime.config, settings) for prompt in prompts]
     some = sorted((one for one in searches if one.longest), key=lambda one: len(one.window))  # alike ones, less padding
-    together = max(1, ROWS_AT_ONCE // (how.beams or 1))
+    together = max(1, ROWS_AT_ONCE // (settings.beams or 1))
     for first in range(0, len(some), together):
-        run(model, tokenizer, some[first : first + together], how)
-    return [result for one in searches for result in results(one, model, tokenizer, how)]
+        run(runtime, tokenizer, some[first : first + together], settings)
+    return [result for one in searches for result in results(one, tokenizer, settings)]
 
 
-def begin(prompt: list[int], model: Machine, how: Settings) -> Search:
-    config, window = model.config, prompt or [model.config.end]
-    if len(window) > config.context:
+def begin(prompt: list[int], limits: Limits, settings: Settings) -> Search:
+    room = limits.context - max(1, len(prompt))
+    if room < 0:
         raise CutawayError(
-            f"The prompt is {len(window):,} tokens long and this model's context is {config.context:,}. Shorten it."
+            f"The prompt is {len(prompt):,} tokens long and this model's context is {limits.context:,}. Shorten it."
         )
-    room = config.context - len(window)
-    return Search(prompt, window, room if how.max_tokens is None else min(room, how.max_tokens))
+    return Search(prompt, limits, room if settings.max_tokens is None else min(room, settings.max_tokens))
 
 
-def run(model: Machine, tokenizer: Tokenizer, live: list[Search], how: Settings) -> None:
+def run(runtime: Runtime, tokenizer: Tokenizer, live: list[Search], settings: Settings) -> None:
     """Search for all of these prompts to the end, a token at a time; those that are done leave the batch."""
-    batch = open_batch(model)
-    logits = batch.begin([one.window for one in live])  # [row, vocabulary]
+    batch = runtime.open()
+    logits = batch.add([one.window for one in live])  # [row, vocabulary]
     while True:
-        for one, candidates in zip(live, extended(logits, live, how, len(tokenizer)), strict=True):
-            one.go_on(candidates, model, tokenizer, how)
+        for one, candidates in zip(live, extended(logits, live, settings, len(tokenizer)), strict=True):
+            one.go_on(candidates, tokenizer, settings)
         live = [one for one in live if one.open]
         if not live:
             return
@@ -100,16 +114,18 @@ def run(model: Machine, tokenizer: Tokenizer, live: list[Search], how: Settings)
         logits = batch.step([beam.ids[-1] for beam in beams])
 
 
-def extended(logits: Array, live: list[Search], how: Settings, known: int) -> Iterator[list[Beam]]:
+def extended(logits: Array, live: list[Search], settings: Settings, known: int) -> Iterator[list[Beam]]:
     """For each search the likeliest one-token extensions of all its open beams together, best first.
 
     Only the first `known` entries of the vocabulary are tokens, and none that is forbidden extends a text.
     """
     beams = [beam for one in live for beam in one.open]
     plain = logits - log_total(logits).astype(np.float32)
-    totals = adjust(plain, how, [one.window for one in live for _ in one.open], [beam.ids for beam in beams])
-    totals = totals[:, :known] + np.array([beam.total for beam in beams], dtype=np.float32)[:, None]
-    wanted = 2 * (how.beams or 1)
+    totals = np.empty((len(beams), known), dtype=np.float32)
+    windows = (one.window for one in live for _ in one.open)
+    for row, (window, beam) in enumerate(zip(windows, beams, strict=True)):
+        totals[row] = adjust(plain[row], settings, window, beam.ids)[:known] + np.float32(beam.total)
+    wanted = 2 * (settings.beams or 1)
     best = likeliest(totals, wanted)  # [row, candidate]
     sums, logprobs = (np.take_along_axis(numbers, best, axis=-1).tolist() for numbers in (totals, plain))
     tokens = best.tolist()
@@ -124,41 +140,31 @@ def extended(logits: Array, live: list[Search], how: Settings, known: int) -> It
         ]
 
 
-def mark_end(beam: Beam, last: bool, model: Machine, tokenizer: Tokenizer, how: Settings) -> Beam:
-    """The beam, with the reason for its end if its newest token ends it."""
-    reason = "length" if last else ""
-    if how.stop and any(stop in tokenizer.decode(beam.ids) for stop in how.stop):
-        reason = "stop"
-    if beam.ids[-1] == model.config.end:
-        reason = "end"
-    return replace(beam, reason=reason) if reason else beam
-
-
 def settled(best_open: Beam, ended: list[Beam], width: int, length_penalty: float) -> bool:
     """Whether the search is over: enough texts have ended, and the best open one is behind the worst of them."""
     return len(ended) == width and best_open.score(length_penalty) <= ended[-1].score(length_penalty)
 
 
-def results(found: Search, model: Machine, tokenizer: Tokenizer, how: Settings) -> list[Result]:
+def results(found: Search, tokenizer: Tokenizer, settings: Settings) -> list[Result]:
     beams = found.ended or [Beam([], [], 0.0, reason="length")]
-    return [finish(beam, found.prompt, model, tokenizer, how) for beam in beams[: how.best or 1]]
+    return [finish(beam, found, tokenizer, settings) for beam in beams[: settings.best or 1]]
 
 
-def finish(beam: Beam, prompt: list[int], model: Machine, tokenizer: Tokenizer, how: Settings) -> Result:
-    gate = Gate(tokenizer, how.stop)
+def finish(beam: Beam, found: Search, tokenizer: Tokenizer, settings: Settings) -> Result:
+    text = StopFilter(tokenizer, settings.stop)
     ids = beam.ids[:-1] if beam.reason == "end" else beam.ids
     for token in ids:
-        gate.add(token)
-    gate.finish()
-    full = how.max_tokens is None or len(ids) < how.max_tokens
+        text.add(token)
+    text.finish()
+    full = settings.max_tokens is None or len(ids) < settings.max_tokens
     explanation = {
         "end": "The model wrote its end token.",
-        "stop": f"The stop string {gate.found!r} came up.",
-        "length": f"The context of {model.config.context:,} tokens is full."
+        "stop": f"The stop string {text.found!r} came up.",
+        "length": f"The context of {found.limits.context:,} tokens is full."
         if full
-        else f"It has the {how.max_tokens:,} tokens that were asked for.",
+        else f"It has the {settings.max_tokens:,} tokens that were asked for.",
     }[beam.reason]
     return Result(
-        text=gate.text, ids=ids, reason=beam.reason, explanation=explanation, logprobs=beam.logprobs[: len(ids)],
-        prompt_ids=prompt, score=beam.score(how.length_penalty),
+        text=text.text, ids=ids, reason=beam.reason, explanation=explanation, logprobs=beam.logprobs[: len(ids)],
+        prompt_ids=found.prompt, score=beam.score(settings.length_penalty),
     )  # fmt: skip

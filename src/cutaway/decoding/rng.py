@@ -1,4 +1,4 @@
-"""Dice that fall the same for the same seed: the numbers of numpy's `default_rng`, without its random part.
+"""Random numbers, the same for the same seed: those of numpy's `default_rng`, without its random part.
 
 `numpy.random` takes 6 MB and brings all of OpenSSL; a text needs one number a token. This is its PCG64 (O'Neill's
 permuted congruential generator, XSL-RR), seeded by its SeedSequence.
@@ -12,8 +12,8 @@ _32, _64, _128 = (1 << 32) - 1, (1 << 64) - 1, (1 << 128) - 1
 _MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645
 
 
-class Dice:
-    """`Dice(seed).random()` gives what `numpy.random.default_rng(seed).random()` gives."""
+class Random:
+    """`Random(seed).random()` gives what `numpy.random.default_rng(seed).random()` gives."""
 
     def __init__(self, seed: Sequence[int]):
         words = _spread(_mixed([word for number in seed for word in _words(int(number))]), 8)

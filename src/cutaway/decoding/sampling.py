@@ -107,34 +107,23 @@ def require(name: str, value: object, holds: bool, rule: str) -> None:
         raise CutawayError(f"The {name} must be {rule}, not {value}.")
 
 
-def adjust(logits: Array, how: Sampling, prompts: Sequence[list[int]], written: Sequence[list[int]]) -> Array:
+def adjust(logits: Array, settings: Sampling, prompt: list[int], written: list[int]) -> Array:
     """The steps that look at ids: bias, penalties for what stands in the prompt and the text, then the caller's own.
 
-    [row, vocabulary]
+    The logits [vocabulary] given are left as they are.
     """
-    if how.logit_bias:
-        ids = np.array(list(how.logit_bias))
-        if not 0 <= ids.min() <= ids.max() < logits.shape[-1]:
-            raise CutawayError(f"A logit bias names a token that is not in the vocabulary of {logits.shape[-1]:,}.")
+    if settings.logit_bias:
+        ids = np.array(list(settings.logit_bias))
+        if not 0 <= ids.min() <= ids.max() < len(logits):
+            raise CutawayError(f"A logit bias names a token that is not in the vocabulary of {len(logits):,}.")
         logits = logits.copy()
-        logits[:, ids] += np.array(list(how.logit_bias.values()), dtype=logits.dtype)
-    if how.repetition_penalty != 1:
-        logits = np.stack(
-            [
-                penalize_repetition(row, [*prompt, *new], how.repetition_penalty)
-                for row, prompt, new in zip(logits, prompts, written, strict=True)
-            ]
-        )
-    if how.presence_penalty or how.frequency_penalty:
-        logits = np.stack(
-            [
-                penalize_written(row, new, how.presence_penalty, how.frequency_penalty)
-                for row, new in zip(logits, written, strict=True)
-            ]
-        )
-    if how.logits_processors:
-        rows = zip(logits, prompts, written, strict=True)
-        logits = np.stack([process(row, [*prompt, *new], how.logits_processors) for row, prompt, new in rows])
+        logits[ids] += np.array(list(settings.logit_bias.values()), dtype=logits.dtype)
+    if settings.repetition_penalty != 1:
+        logits = penalize_repetition(logits, [*prompt, *written], settings.repetition_penalty)
+    if settings.presence_penalty or settings.frequency_penalty:
+        logits = penalize_written(logits, written, settings.presence_penalty, settings.frequency_penalty)
+    if settings.logits_processors:
+        logits = process(logits, [*prompt, *written], settings.logits_processors)
     return logits
 
 
@@ -231,30 +220,26 @@ def warm(logits: Array, temperature: float) -> Array:
     return only
 
 
-def probabilities(logits: Array, how: Sampling) -> Array:
+def probabilities(logits: Array, settings: Sampling) -> Array:
     """The distribution the next token is drawn from: temperature, top-k, top-p, min-p, softmax. [..., vocabulary]"""
-    logits = warm(logits, how.temperature)
-    if how.top_k is not None:
-        logits = keep_top_k(logits, how.top_k)
-    if how.top_p is not None and how.top_p < 1:
-        logits = keep_top_p(logits, how.top_p)
-    if how.min_p:
-        logits = keep_min_p(logits, how.min_p)
+    logits = warm(logits, settings.temperature)
+    if settings.top_k is not None:
+        logits = keep_top_k(logits, settings.top_k)
+    if settings.top_p is not None and settings.top_p < 1:
+        logits = keep_top_p(logits, settings.top_p)
+    if settings.min_p:
+        logits = keep_min_p(logits, settings.min_p)
     return softmax(logits)
 
 
-def draw(chances: Array, dice: Array) -> Array:
-    """The token each die points at: dice [row], uniform in [0, 1), cut the line of probabilities [row, vocabulary]."""
-    return np.array([_pointed_at(row, die) for row, die in zip(chances, dice, strict=True)])
-
-
-def _pointed_at(chances: Array, die: float) -> int:
+def draw(chances: Array, uniform: float) -> int:
+    """The token that a number in [0, 1) points at, on the line that the probabilities [vocabulary] divide."""
     possible = np.flatnonzero(chances)
     line = chances[possible].astype(np.float64).cumsum()
-    at = int(np.searchsorted(line, die * line[-1], side="right"))
+    at = int(np.searchsorted(line, uniform * line[-1], side="right"))
     return int(possible[at] if at < len(possible) else chances.argmax())
 
 
-def choose(logits: Array, how: Sampling, dice: Array) -> Array:
-    """One token for each row of logits [row, vocabulary]: the highest when greedy, else drawn."""
-    return logits.argmax(axis=-1) if how.greedy else draw(probabilities(logits, how), dice)
+def choose(logits: Array, settings: Sampling, uniform: float) -> int:
+    """The token that follows these logits [vocabulary]: the highest when greedy, else drawn."""
+    return int(logits.argmax()) if settings.greedy else draw(probabilities(logits, settings), uniform)

@@ -51,7 +51,7 @@ def through_attention(run: Run, layer: int, rows: Tensor, gradients: Tensor) -> 
     values = run[f"{name}.values"][None, :, :tokens].clone().requires_grad_()
     some = len(rows) < tokens
     mask = torch.arange(tokens, device=rows.device) <= rows[:, None] if some else None  # [row, token]
-    merged = attention.look(queries, keys, values, mask).transpose(1, 2).flatten(-2)[0]  # [row, width]
+    merged = attention.attend(queries, keys, values, mask).transpose(1, 2).flatten(-2)[0]  # [row, width]
     found = []
     for one, wanted in zip(gradients, gradients @ attention.projection.weight.detach(), strict=True):
         at_parts = torch.autograd.grad(merged, (queries, keys, values), wanted, retain_graph=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from cutaway.decoding.batch import Machine
-from cutaway.decoding.beams import Beam, Search, begin, mark_end, results, run
-from cutaway.decoding.generate import Result, Settings
+from cutaway.decoding.beams import Beam, Search, begin, results, run
+from cutaway.decoding.sequence import Result
+from cutaway.decoding.settings import Settings
 from cutaway.inspect.numbers import Token, rounded, token
 from cutaway.inspect.runs import check
+from cutaway.runtime.torch_batch import TorchRuntime
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel, Prompt
@@ -76,19 +77,19 @@ class Recorded(Search):
     """A search that remembers every candidate it was given."""
 
     def __init__(self, plain: Search):
-        super().__init__(plain.prompt, plain.window, plain.longest)
+        super().__init__(plain.prompt, plain.limits, plain.longest)
         self.nodes = [Node(0, None, 0, None, 0.0, 0.0, 0.0, kept=True)]
         self.found: dict[tuple[int, ...], int] = {(): 0}  # the new ids of a text -> its node
 
-    def go_on(self, candidates: list[Beam], model: Machine, tokenizer: Tokenizer, how: Settings) -> None:
-        super().go_on(candidates, model, tokenizer, how)
+    def go_on(self, candidates: list[Beam], tokenizer: Tokenizer, settings: Settings) -> None:
+        super().go_on(candidates, tokenizer, settings)
         kept = {tuple(beam.ids) for beam in (*self.open, *self.ended)}
         for beam in candidates:
-            beam = mark_end(beam, len(beam.ids) == self.longest, model, tokenizer, how)
+            beam = self.mark_end(beam, tokenizer, settings)
             *before, newest = beam.ids
             node = Node(
                 len(self.nodes), self.found[tuple(before)], len(beam.ids), token(tokenizer, newest), beam.logprobs[-1],
-                beam.total, beam.score(how.length_penalty), tuple(beam.ids) in kept, beam.reason,
+                beam.total, beam.score(settings.length_penalty), tuple(beam.ids) in kept, beam.reason,
             )  # fmt: skip
             self.found[tuple(beam.ids)] = node.id
             self.nodes.append(node)
@@ -98,13 +99,13 @@ def tree(lm: LanguageModel, prompt: Prompt, beams: int = 3, max_tokens: int = 10
     """Search as `lm.generate(prompt, beams=...)` does, and keep every candidate it looked at."""
     ids = lm.ids(prompt)
     check(lm, ids)
-    how = lm.settings({"best": beams, **settings, "beams": beams}, max_tokens)
-    search = Recorded(begin(ids, lm.model, how))
+    chosen = lm.settings({"best": beams, **settings, "beams": beams}, max_tokens)
+    search = Recorded(begin(ids, lm.config, chosen))
     if search.longest:
-        run(lm.model, lm.tokenizer, [search], how)
+        run(TorchRuntime(lm.model), lm.tokenizer, [search], chosen)
     nodes = search.nodes
-    for place, beam in enumerate(search.ended[: how.best]):
+    for place, beam in enumerate(search.ended[: chosen.best]):
         at = search.found[tuple(beam.ids)]
         nodes[at] = replace(nodes[at], result=place)
-    found = results(search, lm.model, lm.tokenizer, how)
+    found = results(search, lm.tokenizer, chosen)
     return Tree(lm.name, tuple(token(lm.tokenizer, one) for one in ids), beams, tuple(nodes), tuple(found))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cutaway.decoding.generate import Result
+from cutaway.decoding.sequence import Result
 from cutaway.inspect.generation import Step, watch
 from cutaway.inspect.numbers import Token, token
 from cutaway.inspect.runs import check

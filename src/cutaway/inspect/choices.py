@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from cutaway.decoding.generate import Result, Settings, drafts, generate
-from cutaway.decoding.sampling import Array, choose, keep_top_k, likeliest, probabilities, softmax, warm
+from cutaway.decoding.generate import generate
+from cutaway.decoding.sampling import keep_top_k, likeliest, probabilities, softmax, warm
+from cutaway.decoding.scheduler import Chosen
+from cutaway.decoding.sequence import Result
+from cutaway.decoding.settings import Settings
 from cutaway.errors import CutawayError
 from cutaway.inspect.cache import CacheSteps, counted
 from cutaway.inspect.generation import Step, Watched
@@ -86,27 +89,20 @@ class Choices:
         }
 
 
-class _Scored(Watched):
-    """A model that remembers the scores it gave, and need not read again what was carried through it before."""
+class _Continued(Watched):
+    """A model that need not read again what was carried through it before."""
 
     def __init__(self, model: GPT, known: Run | None):
         super().__init__(model, lambda start, read: None)
         self.known = None if known is None or known.changes else known
-        self.logits: list[Array] = []
 
     def read(self, ids: Tensor, cache: Cache) -> Tensor:
         known = self.known
         if known is None or cache.length or ids.tolist() != [list(known.ids)]:
             return super().read(ids, cache)
         lend(known, len(known), cache)
-        self.trace = None
         self.steps.append(Step(Trace(()), 0, len(known), 0, cache.nbytes))
-        return known["final_norm"][None]
-
-    def score(self, hidden: Tensor) -> Tensor:
-        scores = super().score(hidden)
-        self.logits.append(scores[0].float().cpu().numpy())
-        return scores
+        return self.model.score(known["final_norm"][-1:])
 
 
 def choices(lm: LanguageModel, prompt: Prompt, max_tokens: int = 20, k: int = 10, **settings: Any) -> Choices:
@@ -122,36 +118,33 @@ def choices_and_cache(
 
     `known` is a run over the prompt, if there is one: its keys and values are taken over.
     """
-    how = lm.settings(settings, max_tokens)
+    wanted = lm.settings(settings, max_tokens)
     plain = Settings(
-        max_tokens=max_tokens, temperature=how.temperature, top_k=how.top_k, top_p=how.top_p, seed=how.seed
+        max_tokens=max_tokens, temperature=wanted.temperature, top_k=wanted.top_k, top_p=wanted.top_p, seed=wanted.seed
     )
-    if how != plain:
+    if wanted != plain:
         raise CutawayError("A choice is shown for temperature, top-k, top-p and a seed. Leave the other settings out.")
     ids = lm.ids(prompt)
     check(lm, ids)
-    model = _Scored(lm.model, known)
-    [result] = generate(cast(GPT, model), lm.tokenizer, [ids], how)
-    [draft] = drafts([ids], lm.model, lm.tokenizer, Settings(seed=result.seed))  # throws the same dice again
-    steps = tuple(_choice(logits, how, draft.dice.random(), k, len(lm.tokenizer)) for logits in model.logits)
+    runtime, steps = _Continued(lm.model, known), list[Choice]()
+    [result] = generate(runtime, lm.tokenizer, [ids], wanted, lambda chosen: steps.append(_choice(chosen, k)))
     named = {one.id for step in steps for one in step.candidates} | {piece[0] for step in steps for piece in step.line}
     words = {number: token(lm.tokenizer, number) for number in sorted(named)}
-    return Choices(result, words, steps), counted(lm, ids, result, model.steps)
+    return Choices(result, words, tuple(steps)), counted(lm, ids, result, runtime.steps)
 
 
-def _choice(logits: Array, how: Settings, die: float, k: int, vocabulary: int) -> Choice:
-    own, logits = softmax(logits), logits[:vocabulary]  # what is no token is never chosen
-    warmed, chance = softmax(warm(logits, how.temperature)), probabilities(logits, how)
-    top_k = 1 if how.greedy else how.top_k
+def _choice(chosen: Chosen, k: int) -> Choice:
+    settings, own, logits = chosen.sequence.settings, softmax(chosen.logits), chosen.adjusted
+    warmed, chance = softmax(warm(logits, settings.temperature)), probabilities(logits, settings)
+    top_k = 1 if settings.greedy else settings.top_k
     left = np.ones(logits.shape, dtype=bool) if top_k is None else np.isfinite(keep_top_k(logits, top_k))
-    chosen = int(choose(logits[None], how, np.array([die]))[0])
-    shown = likeliest(logits, min(k, vocabulary)).tolist()
-    pieces = set(likeliest(chance, min(PIECES, vocabulary)).tolist()) | {chosen}
+    shown = likeliest(logits, k).tolist()
+    pieces = set(likeliest(chance, PIECES).tolist()) | {chosen.token}
     line = chance.cumsum(dtype=np.float64)
     line = line / line[-1]
     return Choice(
-        chosen,
-        None if how.greedy else float(die),
+        chosen.token,
+        None if settings.greedy else chosen.uniform,
         int(left.sum()),
         int((chance > 0).sum()),
         tuple(
@@ -159,7 +152,7 @@ def _choice(logits: Array, how: Settings, die: float, k: int, vocabulary: int) -
                 i, float(logits[i]), float(own[i]), float(warmed[i]), float(chance[i]),
                 "" if chance[i] > 0 else "top_p" if left[i] else "top_k",
             )
-            for i in (shown if chosen in shown else [*shown, chosen])
+            for i in (shown if chosen.token in shown else [*shown, chosen.token])
         ),
         tuple((i, float(line[i - 1]) if i else 0.0, float(line[i])) for i in sorted(pieces) if chance[i] > 0),
     )  # fmt: skip

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from cutaway.decoding.generate import Result, Settings, generate
+from cutaway.decoding.generate import generate
+from cutaway.decoding.sequence import Result
+from cutaway.decoding.settings import Settings
 from cutaway.errors import CutawayError
 from cutaway.inspect.change import KINDS, Change, replacements
 from cutaway.models.architecture import places
 from cutaway.models.gpt2.model import GPT
 from cutaway.parts.cache import Cache
 from cutaway.parts.trace import Fused, Trace
+from cutaway.runtime.torch_batch import TorchRuntime
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel, Prompt
@@ -35,50 +38,48 @@ class Step:
     bytes_after: int
 
 
-class Watched:
-    """A model as `generate` sees one, that gives each of its steps a trace."""
+class Traced(TorchRuntime):
+    """A model that is given a trace for each reading, made for so many tokens in the cache and so many new ones."""
 
     def __init__(self, model: GPT, begin: Callable[[int, int], Trace | None]):
-        self.model, self.begin, self.steps = model, begin, list[Step]()
-        self.config, self.token_embedding = model.config, model.token_embedding
+        super().__init__(model)
+        self.begin = begin
 
     def read(self, ids: Tensor, cache: Cache) -> Tensor:
+        return self.traced(ids, cache, self.begin(cache.length, ids.shape[1]))
+
+    def traced(self, ids: Tensor, cache: Cache, trace: Trace | None) -> Tensor:
+        last = self.model.read(ids, cache, trace)[:, -1:]
+        return self.model.score(last, trace)[:, 0]  # a trace's logits are [batch, token, vocabulary]
+
+
+class Watched(Traced):
+    """A model whose readings are remembered, each with its trace."""
+
+    def __init__(self, model: GPT, begin: Callable[[int, int], Trace | None]):
+        super().__init__(model, begin)
+        self.steps: list[Step] = []
+
+    def traced(self, ids: Tensor, cache: Cache, trace: Trace | None) -> Tensor:
         reused, before = cache.length, cache.nbytes
-        self.trace = self.begin(reused, ids.shape[1])
-        hidden = self.model.read(ids, cache, self.trace)
-        self.steps.append(Step(self.trace or Trace(()), reused, ids.shape[1], before, cache.nbytes))
-        return hidden
-
-    def score(self, hidden: Tensor) -> Tensor:
-        return self.model.score(hidden[:, None], self.trace)[:, 0]  # a trace's logits are [batch, token, vocabulary]
+        logits = super().traced(ids, cache, trace)
+        self.steps.append(Step(trace or Trace(()), reused, ids.shape[1], before, cache.nbytes))
+        return logits
 
 
-class Changed:
-    """A model as `generate` sees one, that makes changes in whatever it reads. Its rows continue one prompt."""
-
-    def __init__(self, lm: LanguageModel, changes: Sequence[Change], tokens: int):
-        self.model, self.config, self.token_embedding = lm.model, lm.config, lm.model.token_embedding
-        self.prompt = Fused((), replacements(lm, changes, tokens))
-        self.after = Fused((), replacements(lm, changes, tokens, tokens, 1))
-
-    def read(self, ids: Tensor, cache: Cache) -> Tensor:
-        self.trace = self.after if cache.length else self.prompt
-        return self.model.read(ids, cache, self.trace)
-
-    def score(self, hidden: Tensor) -> Tensor:
-        return self.model.score(hidden[:, None], self.trace)[:, 0]  # a trace's logits are [batch, token, vocabulary]
-
-
-def under_changes(lm: LanguageModel, changes: Sequence[Change], ids: list[int], how: Settings) -> GPT:
+def under_changes(lm: LanguageModel, changes: Sequence[Change], ids: list[int], settings: Settings) -> Traced:
     """What writes after this prompt with these changes made to every token it reads and writes."""
     for change in changes:
         if not isinstance(change, Change):
             raise CutawayError(
                 f"A change must be one of {', '.join(kind.__name__ for kind in KINDS.values())}: {change!r:.80}"
             )
-    if how.overflow != "stop":
+    if settings.overflow != "stop":
         raise CutawayError("Changes are made at positions: a window that slides would move them. Use overflow='stop'.")
-    return cast(GPT, Changed(lm, changes, max(1, len(ids))))
+    tokens = max(1, len(ids))
+    prompt = Fused((), replacements(lm, changes, tokens))
+    after = Fused((), replacements(lm, changes, tokens, tokens, 1))
+    return Traced(lm.model, lambda start, read: after if start else prompt)
 
 
 @dataclass(frozen=True)
@@ -135,8 +136,8 @@ def watch(
     settings: dict[str, Any],
 ) -> tuple[Result, list[Step]]:
     """Generate, and give the steps beside the result."""
-    how = lm.settings(settings, max_tokens)
-    if how.beams or how.samples:
+    chosen = lm.settings(settings, max_tokens)
+    if chosen.beams or chosen.samples:
         raise CutawayError("Only one text can be traced: leave beams and samples out. Beams have a view of their own.")
     ids = lm.ids(prompt)
     length = max(1, len(ids))
@@ -147,5 +148,5 @@ def watch(
         return Trace(keep, replacements(lm, changes, length, start, read))
 
     watched = Watched(lm.model, begin)
-    [result] = generate(cast(GPT, watched), lm.tokenizer, [ids], how)
+    [result] = generate(watched, lm.tokenizer, [ids], chosen)
     return result, watched.steps

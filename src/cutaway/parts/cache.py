@@ -88,3 +88,22 @@ class Cache:
             self.keys[layer, :, :, :used] = old_keys[layer, rows, :, left : self.length]
             self.values[layer, :, :, :used] = old_values[layer, rows, :, left : self.length]
         self.length = used
+
+    def join(self, other: Cache) -> None:
+        """Put the rows of another cache below these; those of the shorter one are moved to the right."""
+        length, both = max(self.length, other.length), (self, other)
+        shape = (self.keys.shape[0], self.batch + other.batch, *self.keys.shape[2:])
+        keys, values = self.keys.new_empty(shape), self.values.new_empty(shape)
+        for one, rows in zip(both, (slice(self.batch), slice(self.batch, None)), strict=True):
+            left = length - one.length
+            for joined, own in ((keys, one.keys), (values, one.values)):
+                joined[:, rows, :, :left] = 0  # masked, but nan times a weight of 0 would be nan
+                joined[:, rows, :, left:length] = own[:, :, :, : one.length]
+        padding = torch.cat([one.paddings() + length - one.length for one in both])
+        self.padding = padding if bool(padding.any()) else None
+        self.keys, self.values, self.length = keys, values, length
+
+    def paddings(self) -> Tensor:
+        """How many columns on the left of each row hold nothing. [batch]"""
+        none = torch.zeros(self.batch, dtype=torch.long, device=self.keys.device)
+        return none if self.padding is None else self.padding

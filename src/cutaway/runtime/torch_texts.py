@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import torch
 from torch import Tensor
 
-from cutaway.decoding.generate import ROWS_AT_ONCE
+from cutaway.decoding.scheduler import ROWS_AT_ONCE
 from cutaway.models.architecture import Place, places
 from cutaway.models.gpt2.model import GPT
 from cutaway.parts.trace import EarlyTrace, Trace

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from cutaway.checkpoint.locate import locate
-from cutaway.decoding.generate import Result
+from cutaway.decoding.sequence import Result
 from cutaway.errors import CutawayError
 from cutaway.language_model import LanguageModel
 from cutaway.tasks import TASKS, Choice, ClassTask, Example, Labelled, Record, Summary, Task, Translation, load_task

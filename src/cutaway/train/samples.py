@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from cutaway.decoding.generate import Settings, generate
+from cutaway.decoding.generate import generate
+from cutaway.decoding.settings import Settings
 from cutaway.models.gpt2.model import GPT
+from cutaway.runtime.torch_batch import TorchRuntime
 from cutaway.text.tokenizer import Tokenizer
 from cutaway.train.data.shards import Dataset, Split
 from cutaway.train.events import Sampled
@@ -33,17 +35,17 @@ def sample(
     if split.answers is None:
         prompt = prompt or (opening(dataset.train, tokenizer) if len(dataset.train) < FEW else "")
         given = tokenizer.encode(prompt)[: model.config.context - 1]
-        how = Settings(max_tokens=min(MOST, model.config.context - max(1, len(given))), seed=seed)
+        settings = Settings(max_tokens=min(MOST, model.config.context - max(1, len(given))), seed=seed)
     else:
         at = number % len(split)
         ids, answer = split[at].tolist(), int(split.answers[at])
         given, after = ids[:answer], ids[answer:]
         reference = tokenizer.decode(after[: after.index(tokenizer.end)]).strip()  # of many answers, the first
-        how = Settings(max_tokens=min(MOST, model.config.context - len(given)), top_k=1)
+        settings = Settings(max_tokens=min(MOST, model.config.context - len(given)), top_k=1)
         prompt = tokenizer.decode(given)
     training = model.training
     model.eval()
     with torch.compiler.set_stance("force_eager"):  # one token at a time is not what the blocks were compiled for
-        [result] = generate(model, tokenizer, [given], how)
+        [result] = generate(TorchRuntime(model), tokenizer, [given], settings)
     model.train(training)
     return Sampled(step, prompt, result.text, reference)

@@ -113,7 +113,7 @@ def test_the_factors_are_of_the_inputs_each_matrix_gets():
 
 def test_loading_as_int4_takes_care():
     lm = cutaway.load(weights="int4")
-    careful, model = lm.machine.packed, cutaway.load().model
+    careful, model = lm.runtime.packed, cutaway.load().model
     assert careful.nbytes == pack(model, "int4").nbytes
     assert not np.array_equal(careful.memory, pack(model, "int4").memory)
     again = calibrate.pack_with_care(model, lm.tokenizer, "int4")

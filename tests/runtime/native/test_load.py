@@ -42,7 +42,7 @@ def test_texts_are_those_that_torch_writes(tiny_lm, native, settings):
     settings = {"max_tokens": 30, **settings}
     prompts = ["Once upon a time", "A", "A robot must obey the orders given it"]
     ours, theirs = native.generate(prompts, **settings), tiny_lm.generate(prompts, **settings)
-    assert isinstance(native.machine, Engine)
+    assert isinstance(native.runtime, Engine)
     for one, other in zip(ours, theirs, strict=True):
         assert one.ids == other.ids
         assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
@@ -83,7 +83,7 @@ def test_the_built_in_model_loads_with_every_kind_of_weights():
     for weights in ("float32", "bfloat16", "int8", "int4"):
         lm = cutaway.load(weights=weights)
         texts[weights] = lm.generate("Once upon a time", 12, top_k=1).ids
-        assert isinstance(lm.machine, Engine)
+        assert isinstance(lm.runtime, Engine)
     torch_text = cutaway.load(engine="torch").generate("Once upon a time", 12, top_k=1).ids
     assert texts["float32"] == torch_text
     assert texts["int8"] == torch_text
@@ -107,14 +107,14 @@ def test_what_cannot_be_had_together_is_refused(arguments, says):
 
 def test_left_to_itself_the_better_engine_writes(monkeypatch):
     assert choose("auto", None, "cpu", True) == "float32"
-    assert isinstance(cutaway.load().machine, Engine)
+    assert isinstance(cutaway.load().runtime, Engine)
     assert choose("auto", None, "cpu", True, size=SECOND_COPY + 1) is None
     assert choose("auto", None, "cuda", True) is None
     assert choose("auto", None, "cpu", False) is None
     assert choose("torch", None, "cpu", True) is None
     monkeypatch.setattr(choice, "load", lambda: None)  # no compiler was there when Cutaway was installed
     assert choose("auto", None, "cpu", True) is None
-    assert not isinstance(cutaway.load().machine, Engine)
+    assert not isinstance(cutaway.load().runtime, Engine)
 
 
 def test_the_weights_are_counted_from_the_shape(tiny_lm):

@@ -150,7 +150,7 @@ def test_the_explorer_knows_a_packed_model(file, tiny_lm):
 
 def test_torch_runs_a_file_where_a_number_type_is_wanted(file):
     lm = cutaway.load(file, dtype="bfloat16")
-    assert lm.machine is lm.model
+    assert lm.runtime.model is lm.model
     with pytest.raises(CutawayError, match="holds int8 weights"):
         cutaway.load(file, weights="int4")
     with pytest.raises(CutawayError, match="no weights 'int5'"):

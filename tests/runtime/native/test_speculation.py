@@ -6,7 +6,6 @@ import pytest
 
 from cutaway.language_model import LanguageModel
 from cutaway.runtime.native import library
-from cutaway.runtime.native.batch import NativeBatch
 from cutaway.runtime.native.engine import Engine
 from cutaway.runtime.native.pack import pack
 from cutaway.runtime.native.speculation import LookUp, Pace
@@ -53,9 +52,9 @@ def test_right_guesses_save_calls(tiny_lm, monkeypatch):
     calls = []
     read = Engine.read
     monkeypatch.setattr(Engine, "read", lambda self, *given: calls.append(1) or read(self, *given))
-    batch = NativeBatch(engine)
+    batch = engine.open()
     ids = [5, 9, 7, 11] * 11
-    batch.begin([ids[:12]])
+    batch.add([ids[:12]])
     for token in ids[12:]:
         batch.step([token])
     assert len(calls) <= 1 + (len(ids) - 12) // 3

@@ -55,9 +55,9 @@ class Attention(nn.Module):
             keys, values = cache.extend(self.layer, keys, values)  # [batch, head, key, head_width]
 
         if watch.watching:
-            heads = self.look_step_by_step(queries, keys, values, mask, watch)  # [batch, head, query, head_width]
+            heads = self.attend_step_by_step(queries, keys, values, mask, watch)  # [batch, head, query, head_width]
         else:
-            heads = self.look(queries, keys, values, mask)
+            heads = self.attend(queries, keys, values, mask)
 
         merged = watch("merged", heads.transpose(1, 2).flatten(-2))  # [batch, query, width]
         return watch("output", self.projection(merged))  # [batch, query, width]
@@ -66,24 +66,24 @@ class Attention(nn.Module):
         """One long vector per token -> one short vector per token and head."""
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # [batch, head, query, head_width]
 
-    def look_step_by_step(
+    def attend_step_by_step(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, watch: Watch
     ) -> Tensor:
         """Attention as the article draws it: score, mask, softmax, weighted sum of values."""
         if mask is None:
-            mask = may_look(queries.shape[2], keys.shape[2], None, queries.device)
+            mask = causal_mask(queries.shape[2], keys.shape[2], None, queries.device)
         scores = watch("scores", queries @ keys.transpose(-1, -2) * self.scale)  # [batch, head, query, key]
         masked = watch("masked", scores.masked_fill(~mask, torch.finfo(scores.dtype).min))  # [batch, head, query, key]
         weights = watch("weights", masked.softmax(dim=-1))  # [batch, head, query, key]; each row sums to 1
         weights = F.dropout(weights, self.dropout, self.training)
         return watch("heads", weights @ values)  # [batch, head, query, head_width]
 
-    def look(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+    def attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
         """The same in one fused step, without ever holding the scores."""
         alone = queries.shape[2] == 1  # one new token may look at everything there is
         dropout = self.dropout if self.training else 0.0
         if mask is None and not alone and queries.shape[2] != keys.shape[2]:
-            mask = may_look(queries.shape[2], keys.shape[2], None, queries.device)
+            mask = causal_mask(queries.shape[2], keys.shape[2], None, queries.device)
         return F.scaled_dot_product_attention(
             queries,
             keys,
@@ -124,11 +124,11 @@ class Block(nn.Module):
     def forward(
         self, residual: Tensor, mask: Tensor | None = None, cache: Cache | None = None, watch: Watch = UNWATCHED
     ) -> Tensor:
-        look, think = watch.within("attention"), watch.within("mlp")
-        norm = look("norm", self.attention_norm(residual))
-        residual = watch("residual.middle", residual + self.dropout(self.attention(norm, mask, cache, look)))
-        norm = think("norm", self.mlp_norm(residual))
-        return watch("residual", residual + self.dropout(self.mlp(norm, think)))  # [batch, query, width]
+        attention, mlp = watch.within("attention"), watch.within("mlp")
+        norm = attention("norm", self.attention_norm(residual))
+        residual = watch("residual.middle", residual + self.dropout(self.attention(norm, mask, cache, attention)))
+        norm = mlp("norm", self.mlp_norm(residual))
+        return watch("residual", residual + self.dropout(self.mlp(norm, mlp)))  # [batch, query, width]
 
 
 class GPT(nn.Module):
@@ -203,7 +203,7 @@ class GPT(nn.Module):
         if padding is None:
             return columns[None], None
         positions = (columns[None] - padding[:, None]).clamp(min=0)  # [batch, query]
-        return positions, may_look(ids.shape[1], end, padding, ids.device)
+        return positions, causal_mask(ids.shape[1], end, padding, ids.device)
 
     @torch.no_grad()
     def initialize(self) -> None:
@@ -219,8 +219,8 @@ class GPT(nn.Module):
                 parameter.normal_(std=0.02)
 
 
-def may_look(queries: int, keys: int, padding: Tensor | None, device: torch.device) -> Tensor:
-    """True where a query (row) may look at a key (column): not the future, not padding. [batch or 1, 1, query, key]"""
+def causal_mask(queries: int, keys: int, padding: Tensor | None, device: torch.device) -> Tensor:
+    """True where a query (row) attends to a key (column): not the future, not padding. [batch or 1, 1, query, key]"""
     key = torch.arange(keys, device=device)
     mask = (key[None, :] <= torch.arange(keys - queries, keys, device=device)[:, None])[None, None]
     if padding is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cutaway.decoding.batch import distinct
-from cutaway.runtime.native.engine import Engine, Scores, Text
+from cutaway.decoding.runtime import Scores, distinct
+from cutaway.runtime.native.engine import Engine, Text
 from cutaway.runtime.native.speculation import Drafter, LookUp, Pace, SmallModel
 
 ROWS_TO_GUESS = 2
@@ -55,20 +55,18 @@ def new_drafter(engine: Engine) -> Drafter | None:
 
 
 class NativeBatch:
-    """See `cutaway.decoding.batch.Batch`."""
+    """See `cutaway.decoding.runtime.Batch`."""
 
     def __init__(self, engine: Engine):
         self.engine = engine
         self.rows: list[Row] = []
 
-    def begin(self, windows: list[list[int]]) -> Scores:
+    def add(self, windows: list[list[int]]) -> Scores:
         different, rows = distinct(windows)
-        self.rows = [Row(self.engine.text(), ids, new_drafter(self.engine)) for ids in different]
-        scores = self.engine.read([row.text for row in self.rows], different)
-        if len(different) == len(windows):
-            return scores
-        self.keep(rows)
-        return scores[rows]
+        new = [Row(self.engine.text(), ids, new_drafter(self.engine)) for ids in different]
+        scores = self.engine.read([row.text for row in new], different)
+        self.rows += new if len(different) == len(windows) else forked(new, rows)
+        return scores if len(different) == len(windows) else scores[rows]
 
     def step(self, tokens: list[int]) -> Scores:
         found = [row.take(token) for row, token in zip(self.rows, tokens, strict=True)]
@@ -91,7 +89,10 @@ class NativeBatch:
         return ready[0][None] if len(ready) == 1 else np.stack(ready)  # one row is not worth a copy
 
     def keep(self, rows: list[int]) -> None:
-        first = {row: number for number, row in reversed(list(enumerate(rows)))}  # who goes on with the text itself
-        self.rows = [
-            self.rows[row] if first[row] == number else self.rows[row].fork() for number, row in enumerate(rows)
-        ]
+        self.rows = forked(self.rows, rows)
+
+
+def forked(rows: list[Row], wanted: list[int]) -> list[Row]:
+    """The rows of these numbers; one that is named twice goes on the first time, and forks the other times."""
+    first = {row: number for number, row in reversed(list(enumerate(wanted)))}
+    return [rows[row] if first[row] == number else rows[row].fork() for number, row in enumerate(wanted)]

@@ -14,7 +14,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from cutaway.decoding.generate import Settings, generate
+from cutaway.decoding.generate import generate
+from cutaway.decoding.settings import Settings
 from cutaway.models.gpt2.model import GPT, Block
 from cutaway.runtime.native.engine import Engine
 from cutaway.runtime.native.pack import Packed, pack
@@ -53,8 +54,8 @@ def pack_on_loading(model: GPT, tokenizer: Tokenizer, weights: str) -> Packed:
 
 def writing(model: GPT, tokenizer: Tokenizer) -> list[list[int]]:
     """Texts of the model's own, each after the end token; int8 writes them several times faster than torch."""
-    how = Settings(max_tokens=min(LENGTH, model.config.context) - 1, seed=1, samples=TEXTS, top_k=None)
-    written = generate(Engine(pack(model, "int8")), tokenizer, [[]], how)
+    settings = Settings(max_tokens=min(LENGTH, model.config.context) - 1, seed=1, samples=TEXTS, top_k=None)
+    written = generate(Engine(pack(model, "int8")), tokenizer, [[]], settings)
     return [[model.config.end, *each.ids] for each in written]
 
 

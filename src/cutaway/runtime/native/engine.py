@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cutaway.decoding.runtime import Batch, Scores
 from cutaway.errors import CutawayError
 from cutaway.models.gpt2.shape import Config
 from cutaway.processor import pretended
 from cutaway.runtime.native.library import default_threads, need, shape_of
 from cutaway.runtime.native.pack import Packed
-
-Scores = npt.NDArray[np.float32]
 
 
 class Text:
@@ -54,7 +53,10 @@ class Text:
 
 
 class Engine:
-    """A model the kernels can run. `read` is all it does: new tokens of some texts in, scores out."""
+    """A model the kernels can run. `read` is all it does: new tokens of some texts in, scores out.
+
+    See `cutaway.decoding.runtime.Runtime` for what decoding asks of it.
+    """
 
     def __init__(self, packed: Packed, threads: int | None = None, kernels: str = ""):
         self.packed, self.library = packed, need()
@@ -91,6 +93,11 @@ class Engine:
     @property
     def weights(self) -> str:
         return self.packed.weights
+
+    def open(self) -> Batch:
+        from cutaway.runtime.native.batch import NativeBatch
+
+        return NativeBatch(self)
 
     def text(self) -> Text:
         return Text(self)

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from cutaway.decoding.generate import Settings, generate
+from cutaway.decoding.generate import generate
+from cutaway.decoding.settings import Settings
 from cutaway.models.gpt2.model import GPT
 from cutaway.runtime.native.engine import Engine
+from cutaway.runtime.torch_batch import TorchRuntime
 from cutaway.text.tokenizer import Tokenizer
 
 WINDOW = 256
@@ -55,8 +57,9 @@ def windows_of(model: GPT, tokenizer: Tokenizer, text: str | None, most: int = 8
     """Up to `most` windows spread over a text, each after the end token; without a text, ones that the model writes."""
     length, end = min(WINDOW, model.config.context), model.config.end
     if text is None:
-        how = Settings(max_tokens=length - 1, seed=0, samples=most, top_k=None)
-        return [window for each in generate(model, tokenizer, [[]], how) if len(window := [end, *each.ids]) > 1]
+        settings = Settings(max_tokens=length - 1, seed=0, samples=most, top_k=None)
+        written = generate(TorchRuntime(model), tokenizer, [[]], settings)
+        return [window for each in written if len(window := [end, *each.ids]) > 1]
     ids = tokenizer.encode(text)
     starts = np.linspace(0, max(0, len(ids) - length + 1), most if len(ids) > most * length else 1).astype(int)
     return [window for start in starts.tolist() if len(window := [end, *ids[start : start + length - 1]]) > 1]

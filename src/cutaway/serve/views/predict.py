@@ -44,14 +44,12 @@ class Next:
     drawn: int | None
 
 
-def predict(logits: Tensor, how: Sampling, vocabulary: int, position: int, dice: float | None = None) -> Next:
+def predict(logits: Tensor, settings: Sampling, vocabulary: int, position: int, uniform: float | None = None) -> Next:
     """The beginning of the list of next tokens for one position's scores [vocabulary], likeliest first."""
-    import numpy as np
-
     from cutaway.decoding.sampling import draw, likeliest, probabilities, softmax
 
     scores = logits.float().cpu().numpy()
-    own, chance = softmax(scores)[:vocabulary], probabilities(scores[:vocabulary], how)
+    own, chance = softmax(scores)[:vocabulary], probabilities(scores[:vocabulary], settings)
     best = likeliest(own, SKYLINE)
     return Next(
         position=position,
@@ -60,7 +58,7 @@ def predict(logits: Tensor, how: Sampling, vocabulary: int, position: int, dice:
         chance=chance[best].tolist(),
         possible=int((chance > 0).sum()),
         vocabulary=vocabulary,
-        drawn=None if dice is None else int(draw(chance[None], np.array([dice]))[0]),
+        drawn=None if uniform is None else draw(chance, uniform),
     )
 
 
@@ -80,10 +78,10 @@ def router(explorer: Explorer) -> APIRouter:
         def work() -> dict[str, Any]:
             from cutaway.decoding.sampling import Sampling  # with numpy, which the page need not wait for
 
-            how = Sampling(temperature=temperature, top_k=top_k or None, top_p=top_p)
+            settings = Sampling(temperature=temperature, top_k=top_k or None, top_p=top_p)
             run = explorer.run(key)
             at = run.position(position)
-            found = predict(run.logits([at])[0], how, len(run.lm.tokenizer), at, dice)
+            found = predict(run.logits([at])[0], settings, len(run.lm.tokenizer), at, dice)
             return as_json(found, run)
 
         return await explorer.worker.run(request, work)

@@ -1,0 +1,55 @@
+"""What runs a model, as far as decoding is concerned: texts in, scores for the next token out.
+
+runtime/torch_batch.py and runtime/native/ answer; whatever else does can be decoded, streamed and searched, too.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Scores = npt.NDArray[np.float32]
+"""The model's scores for what comes next, before anything is done to them. [row, vocabulary]"""
+
+
+class Limits(Protocol):
+    """What decoding has to know of a model's shape."""
+
+    @property
+    def context(self) -> int:
+        """How many tokens a text may have."""
+
+    @property
+    def end(self) -> int:
+        """The token that ends a text, and that every text begins after."""
+
+
+class Batch(Protocol):
+    """Texts that are read side by side, a row each. What a row's scores are does not depend on the others."""
+
+    def add(self, windows: list[list[int]]) -> Scores:
+        """These texts join below the rows there are, and are read whole; their own scores only."""
+
+    def step(self, tokens: list[int]) -> Scores:
+        """Every row reads one token more."""
+
+    def keep(self, rows: list[int]) -> None:
+        """Go on with these rows, in this order; a row may be named twice (a beam that forks), and all may go."""
+
+
+class Runtime(Protocol):
+    """A model that something can run."""
+
+    @property
+    def config(self) -> Limits: ...
+
+    def open(self) -> Batch:
+        """A batch without rows."""
+
+
+def distinct(windows: list[list[int]]) -> tuple[list[list[int]], list[int]]:
+    """The texts without those that are there twice, and which of them each was: samples of one prompt are read once."""
+    rows = {window: row for row, window in enumerate(dict.fromkeys(map(tuple, windows)))}
+    return [list(window) for window in rows], [rows[tuple(window)] for window in windows]
