@@ -42,7 +42,7 @@ def test_an_argument_shows_every_class_likeliest_first(run, mood):
     order = sorted(wanted.probabilities, key=wanted.probabilities.get, reverse=True)
     assert [row[0] for row in rows] == order
     assert rows[0][0] == wanted.label
-    assert float(rows[0][1]) == pytest.approx(100 * wanted.probability, abs=0.01)
+    assert float(rows[0][1].removesuffix("%")) == pytest.approx(100 * wanted.probability, abs=0.01)
 
 
 def test_lines_are_answered_by_label_and_probability_and_a_blank_one_by_a_blank_one(run, mood, tmp_path):

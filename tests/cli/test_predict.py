@@ -72,7 +72,7 @@ def test_an_unknown_model_is_refused_with_what_there_is(cutaway, model):
 def test_a_file_instead_of_a_folder_is_refused(cutaway, tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"x")
     ran = cutaway("predict", "x", "--model", tmp_path / "model.safetensors")
-    assert ran.code == 2 and "is a file" in ran.err
+    assert ran.code == 2 and "A model is a folder" in ran.err
 
 
 def test_a_number_type_that_is_none_is_refused(cutaway, folder):

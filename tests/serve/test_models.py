@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
@@ -69,3 +70,42 @@ def test_only_a_few_stay_in_memory(tiny_lm, tiny):
     for i in range(AWAKE + 2):
         models.add(LanguageModel(tiny, tiny_lm.tokenizer, f"model {i}"))
     assert list(models.awake) == [f"model {i}" for i in range(2, AWAKE + 2)]
+
+
+def test_what_is_being_read_is_read_to_its_end_before_the_server_ends(monkeypatch, tiny_lm):
+    """A process that ends inside torch is aborted, with a complaint."""
+    reading, go_on = threading.Event(), threading.Event()
+
+    def load(name, *rest, **more):
+        reading.set()
+        go_on.wait(60)
+        return tiny_lm
+
+    monkeypatch.setattr("cutaway.language_model.load", load)
+    models = Models()
+    models.wake("builtin")
+    reading.wait(60)
+    closing = threading.Thread(target=models.close)
+    closing.start()
+    assert closing.is_alive()
+    go_on.set()
+    closing.join(60)
+    assert not closing.is_alive() and models.waking["builtin"].phase == "awake"
+
+
+def test_a_download_does_not_keep_the_server_from_ending(monkeypatch):
+    fetching, never = threading.Event(), threading.Event()
+
+    def locate(name, report):
+        report("model.safetensors", 1, 100)
+        fetching.set()
+        never.wait(60)
+        raise AssertionError
+
+    monkeypatch.setattr("cutaway.serve.models.locate", locate)
+    models = Models()
+    models.wake("gpt2")
+    fetching.wait(60)
+    models.close()
+    assert models.progress("gpt2").phase == "fetching"
+    never.set()

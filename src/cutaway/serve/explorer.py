@@ -101,6 +101,7 @@ class Explorer:
             return self.runs[key]
 
     def close(self) -> None:
+        self.models.close()
         self.worker.close()
         self.drawing.close()
 

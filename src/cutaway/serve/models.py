@@ -55,6 +55,7 @@ class Models:
         self.folders, self.device, self.dtype, self.prepare = list(folders), device, dtype, prepare
         self.awake: OrderedDict[str, LanguageModel] = OrderedDict()
         self.waking: dict[str, Waking] = {}
+        self.loading: list[tuple[threading.Thread, Waking]] = []
         self.lock = threading.Lock()
 
     def add(self, lm: LanguageModel) -> None:
@@ -81,8 +82,19 @@ class Models:
             now = self.waking.get(name)
             if now is None or now.phase == "failed":
                 now = self.waking[name] = Waking(name)
-                threading.Thread(target=self._wake, args=(now,), daemon=True).start()
+                thread = threading.Thread(target=self._wake, args=(now,), daemon=True)
+                self.loading = [one for one in self.loading if one[0].is_alive()] + [(thread, now)]
+                thread.start()
             return now
+
+    def close(self) -> None:
+        """Wait for models that are being read: the process must not end inside torch, which would abort it.
+
+        A download is left: it goes on where it was the next time.
+        """
+        for thread, now in self.loading:
+            while thread.is_alive() and not (now.phase == "fetching" and now.total):
+                thread.join(0.05)
 
     def progress(self, name: str) -> Waking:
         """How far a model is; one that nobody asked for is asleep."""
