@@ -411,18 +411,23 @@ def load(
     config = checkpoint.read_config(path)
     if engine == "auto" and not architecture(config.kind).native:
         engine = "torch"
-    size = 4 * count_parameters(config)
+    size, known = 4 * count_parameters(config), None
     native = weights is not None or engine == "native"
     on_processor = str(device) == "cpu" or (device is None and (native or not has_accelerator()))
     if on_processor and dtype is None and choose(engine, weights, "cpu", float32=True, size=size) == "float32":
-        quick = load_without_torch(path, name, config, tokenizer)
-        if quick is not None:
-            return quick
+        from cutaway.runtime.native.from_folder import pack_folder
+
+        known = find_tokenizer(tokenizer, path, config, name)
+        packed = pack_folder(path, with_known_end(config, known))  # without torch, where the folder is plain
+        if packed is not None:
+            lm = LanguageModel(Engine(packed), known, str(name), "float32")
+            lm.recommended = read_recommended(path)
+            return lm
     numbers = None if dtype is None else number_type(dtype)
     place = find_device("cpu" if device is None and native else device)
     float32 = numbers is None or str(numbers) == "torch.float32"
     kind = choose(engine, weights, place.type, float32, size)
-    known = find_tokenizer(tokenizer, path, config, name)
+    known = known or find_tokenizer(tokenizer, path, config, name)
     model = checkpoint.read(path, place, numbers)
     model.config = with_known_end(model.config, known)
     lm = LanguageModel(model, known, str(name), kind)
@@ -431,21 +436,6 @@ def load(
         return lm
     assert isinstance(lm.runtime, Engine)  # packed now
     lm.let_go()
-    return lm
-
-
-def load_without_torch(
-    path: Path, name: str | Path, config: Config, tokenizer: str | Path | Tokenizer | None
-) -> LanguageModel | None:
-    """A plain folder, packed for the native engine in float32; None where torch is to read it."""
-    from cutaway.runtime.native.from_folder import pack_folder
-
-    known = find_tokenizer(tokenizer, path, config, name)
-    packed = pack_folder(path, with_known_end(config, known))
-    if packed is None:
-        return None
-    lm = LanguageModel(Engine(packed), known, str(name), "float32")
-    lm.recommended = read_recommended(path)
     return lm
 
 

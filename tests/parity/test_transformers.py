@@ -60,7 +60,7 @@ def same_logits_and_gradients(config: Config, twin) -> None:
     assert max(differences.values()) < 1e-4, max(differences, key=differences.get)
 
 
-@pytest.mark.parametrize("size", ["gpt2", "gpt2-medium", pytest.param("gpt2-large", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", ["gpt2", "gpt2-medium", "gpt2-large"])
 def test_logits_and_gradients_equal_transformers_on_the_published_shapes(size, twin):
     same_logits_and_gradients(SIZES[size], twin)
 
