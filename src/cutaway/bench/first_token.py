@@ -9,8 +9,8 @@ from pathlib import Path
 
 from cutaway.bench.peers import LLAMA_CPP, LlamaCpp
 from cutaway.bench.run import Ours, Report, Runner, median
-from cutaway.runtime.native import packed_file as stored
 from cutaway.runtime.native.library import default_threads
+from cutaway.runtime.native.packed_file import write_packed
 from cutaway.text.tokenizer import Tokenizer
 
 PROMPT = "Once upon a time"
@@ -22,7 +22,7 @@ def measure(report: Report, runners: list[Runner], folder: Path, rounds: int) ->
     for number, runner in enumerate(runners):
         if isinstance(runner, Ours) and runner.weights == "int8" and runner.runs.config.vocabulary == 50_257:
             file = folder / "int8.cutaway"
-            stored.write(runner.runs.packed, Tokenizer.load("gpt2"), file)
+            write_packed(runner.runs.packed, Tokenizer.load("gpt2"), file)
             asked = ["generate", "--model", str(file), "--greedy", "--max-tokens", "1", PROMPT]
             commands[number] = ([sys.executable, "-m", "cutaway", *asked], runner.runs.packed.nbytes)
         elif isinstance(runner, LlamaCpp) and runner.weights == "q8_0":

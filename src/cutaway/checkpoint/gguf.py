@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 import cutaway
-from cutaway.checkpoint.files import replacing
+from cutaway.atomic import replacing
 from cutaway.checkpoint.names import finite
 from cutaway.errors import CutawayError, nearest
 from cutaway.models.gpt2.model import GPT, Block

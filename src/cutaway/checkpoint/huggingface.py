@@ -15,10 +15,11 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from cutaway.atomic import replacing
 from cutaway.checkpoint import names, torch_file
-from cutaway.checkpoint.files import Lazy, check, plain, read_json, replacing, shown
+from cutaway.checkpoint.files import Lazy, check, plain, read_json, shown
 from cutaway.checkpoint.recommended import FILE, to_file
-from cutaway.checkpoint.shape import CONFIG, read_huggingface
+from cutaway.checkpoint.shape import CONFIG
 from cutaway.errors import CutawayError
 from cutaway.models.architecture import architecture
 from cutaway.models.gpt2.model import GPT
@@ -34,9 +35,10 @@ DTYPES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", to
 OURS = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?")
 
 
-def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> GPT:
-    """The model in a Hugging Face folder."""
-    config = read_huggingface(folder)
+def read_model(
+    folder: Path, config: Config, device: torch.device | str | None = None, dtype: torch.dtype | None = None
+) -> GPT:
+    """The model of this shape in a Hugging Face folder."""
     source = find(folder)
     tensors = read_tensors(source)
     if SCORE in tensors:

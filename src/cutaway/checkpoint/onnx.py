@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 import cutaway
-from cutaway.checkpoint.files import replacing
+from cutaway.atomic import replacing
 from cutaway.checkpoint.names import finite
 from cutaway.errors import CutawayError
 from cutaway.models.gpt2.model import GPT, Attention, Block

@@ -65,7 +65,7 @@ def classify(
 def load_classifier(model: str, device: str | None) -> TextClassifier:
     """The classifier by name, with a sign of life while it wakes up."""
     with screen.working(f"waking {model}"):
-        from cutaway.language_model import find_device
+        from cutaway.loading import find_device
         from cutaway.tasks import answer
 
         return answer.load_classifier(model, str(find_device(device)))

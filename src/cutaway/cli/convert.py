@@ -56,7 +56,7 @@ def convert(
     lm = options.load(source or model, device="cpu", dtype=None, tokenizer=tokenizer)
     cost = None
     if to in PACKED:
-        cost = write_packed(source or model, lm, output, to, held_out, text)
+        cost = convert_packed(source or model, lm, output, to, held_out, text)
     else:
         write(source or model, lm, output, to, dtype)
     size = sum(path.stat().st_size for path in ([output] if output.is_file() else output.iterdir()) if path.is_file())
@@ -103,7 +103,7 @@ def write(model: str, lm: LanguageModel, output: Path, to: str, dtype: str | Non
 
     if to == "huggingface":
         from cutaway import checkpoint
-        from cutaway.language_model import number_type
+        from cutaway.loading import number_type
         from cutaway.tasks import load_task, save_task
 
         with screen.working(f"writing {output}"):
@@ -124,21 +124,26 @@ def write(model: str, lm: LanguageModel, output: Path, to: str, dtype: str | Non
             gguf.write(lm.model, lm.tokenizer, output, to.removeprefix("gguf-"), Path(lm.name).name, report)
 
 
-def write_packed(
+def convert_packed(
     model: str, lm: LanguageModel, output: Path, to: str, held_out: str | None, source: Path | None
 ) -> dict[str, str | int | float]:
     """Pack the model, measure what that cost, and write the file; gives the cost."""
     from dataclasses import asdict
 
     from cutaway.cli import progress
-    from cutaway.runtime.native import packed_file as stored
     from cutaway.runtime.native import rounding_cost as cost
-    from cutaway.runtime.native.calibrate import pack_with_care
     from cutaway.runtime.native.engine import Engine
+    from cutaway.runtime.native.pack import pack
+    from cutaway.runtime.native.packed_file import write_packed
     from cutaway.tasks import load_task
 
     with progress.one(str(output)) as report:
-        packed = pack_with_care(lm.model, lm.tokenizer, to.removeprefix("cutaway-"), report)
+        if to == "cutaway-int4":
+            from cutaway.runtime.native.calibrate import pack_calibrated
+
+            packed = pack_calibrated(lm.model, lm.tokenizer, report)
+        else:
+            packed = pack(lm.model, to.removeprefix("cutaway-"), report)
     with screen.working("measuring what it cost"):
         windows = cost.windows_of(lm.model, lm.tokenizer, held_out)
         if not windows:
@@ -146,5 +151,5 @@ def write_packed(
         found = cost.measure(lm.model, Engine(packed), windows, str(source or "its own writing"))
         report_of = asdict(found) | {"loss_added": found.loss_added}
         task = load_task(options.locate(model)).settings()
-        stored.write(packed, lm.tokenizer, output, report_of, task, lm.recommended)
+        write_packed(packed, lm.tokenizer, output, report_of, task, lm.recommended)
     return report_of

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from cutaway.checkpoint.locate import file_kind, is_adapter, is_packed
 from cutaway.errors import CutawayError
 from cutaway.processor import cores
 from cutaway.text import bpe
@@ -66,24 +65,10 @@ class Tokenizer:
         """
         if source == "gpt2":
             return _gpt2()
-        if is_packed(source):
-            from cutaway.runtime.native.packed_file import read_tokenizer
-
-            return read_tokenizer(Path(source))
-        if file_kind(source) == "gguf":
-            from cutaway.checkpoint.gguf_file import read_vocabulary
-
-            return cls(read_vocabulary(Path(source)))
-        if file_kind(source) == "nanogpt":
-            from cutaway.checkpoint.nanogpt import read_tokenizer as beside
-
-            return beside(Path(source))
-        if not is_adapter(source):
-            return cls.from_folder(Path(source))
-        from cutaway.checkpoint.adapter import tokenizer_folder
-
-        folder = tokenizer_folder(Path(source))
-        return cls.from_folder(folder) if folder == Path(source) else cls.load(folder)
+        for read_model in READERS:
+            if (found := read_model(Path(source))) is not None:
+                return found
+        return cls.from_folder(Path(source))
 
     @classmethod
     def from_folder(cls, folder: Path) -> Tokenizer:
@@ -238,6 +223,10 @@ class Tokenizer:
             f"There is no token {token!r}: this vocabulary's ids run from 0 to {len(self) - 1:,}. "
             "Do the model and the tokenizer belong together?"
         )
+
+
+READERS: list[Callable[[Path], Tokenizer | None]] = []
+"""What `Tokenizer.load` asks first: checkpoint/, which knows the files and folders that models lie in, is on it."""
 
 
 class StreamDecoder:

@@ -8,15 +8,16 @@ from __future__ import annotations
 import errno
 import json
 import re
-import uuid
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from cutaway.atomic import written_beside
 from cutaway.errors import CutawayError
 
 END = "<|endoftext|>"
@@ -206,17 +207,12 @@ def write(vocabulary: Vocabulary, folder: Path) -> None:
         "tokenizer_config.json": json.dumps(vocabulary.settings(), ensure_ascii=False, indent=2),
         "tokenizer.json": json.dumps(vocabulary.document(), ensure_ascii=False),
     }
-    partial = {name: folder / f".{name}.{uuid.uuid4().hex[:8]}.partial" for name in texts}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        try:
+        with ExitStack() as beside:  # each takes its place when all are written
             for name, text in texts.items():
-                partial[name].write_text(text, encoding="utf-8", newline="\n")
-            for name, path in partial.items():
-                path.replace(folder / name)
-        finally:
-            for path in partial.values():
-                path.unlink(missing_ok=True)
+                path = beside.enter_context(written_beside(folder / name))
+                path.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         need = f" (about {sum(map(len, texts.values())):,} bytes are needed)" if full else ""

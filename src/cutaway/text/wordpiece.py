@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from cutaway.checkpoint.files import replacing
+from cutaway.atomic import replacing
 from cutaway.errors import CutawayError
 from cutaway.text.bpe_python import TokenTable
 from cutaway.text.tokenizer import StreamDecoder, Tokenizer
