@@ -44,8 +44,7 @@ class Engine(Protocol):
 
 def engine(vocabulary: Vocabulary, table: Sequence[bytes]) -> Engine:
     """The fastest engine that gives exactly the ids this vocabulary's files ask for."""
-    complete = all(letter in vocabulary.tokens for letter in ALPHABET.values())
-    if vocabulary.scheme is None and complete and ranked(vocabulary.merges):
+    if vocabulary.scheme is None and vocabulary.complete and ranked(vocabulary.merges):
         return ByRank(vocabulary, table)
     return ByRules(vocabulary)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from cutaway.errors import CutawayError
 from cutaway.processor import cores
 from cutaway.text import bpe
-from cutaway.text.bpe_python import ByHand, TokenTable
+from cutaway.text.bpe_python import ShortTexts, TokenTable, merge_by_list, merge_by_table
 from cutaway.text.vocabulary import ALPHABET, END, Vocabulary, read, write
 
 _GPT2 = Path(__file__).parents[1] / "data" / "gpt2"
@@ -30,21 +30,29 @@ class Tokenizer:
         table = vocabulary.table()
         self._vocabulary = vocabulary
         self._bytes: dict[int, bytes] | TokenTable = dict(enumerate(table))
-        self._engine = bpe.engine(vocabulary, table)
+        self._engine: bpe.Engine | ShortTexts
+        if vocabulary.scheme is None and vocabulary.complete:
+            ranks = {pair: rank for rank, pair in reversed(list(enumerate(vocabulary.merges)))}
+            merged = functools.partial(merge_by_list, ranks, vocabulary.tokens)
+            self._engine = ShortTexts(merged, vocabulary.specials, lambda: bpe.engine(vocabulary, table))
+        else:
+            self._engine = bpe.engine(vocabulary, table)
 
     @classmethod
     def from_table(cls, table: TokenTable, specials: dict[str, int], read: Callable[[], Vocabulary]) -> Tokenizer:
         """A tokenizer that begins to work at once; `read` gives the vocabulary if ever the whole of it is needed."""
         made = cls.__new__(cls)
         made._read, made._bytes = read, table
-        made._engine = ByHand(table, specials, lambda: bpe.engine(made._vocabulary, made._vocabulary.table()))
+        merged = functools.partial(merge_by_table, table)
+        made._engine = ShortTexts(merged, specials, lambda: bpe.engine(made._vocabulary, made._vocabulary.table()))
         return made
 
     def table(self) -> TokenTable | None:
         """What `from_table` takes; None if this vocabulary follows other rules than GPT-2's."""
         if isinstance(self._bytes, TokenTable):
             return self._bytes
-        if not isinstance(self._engine, bpe.ByRank) or self._engine.ids is not None:
+        engine = self._engine.full if isinstance(self._engine, ShortTexts) else self._engine
+        if not isinstance(engine, bpe.ByRank) or engine.ids is not None:
             return None
         names = [*ALPHABET.values(), *self._vocabulary.made]
         return TokenTable.of(list(self._bytes.values()), {self._vocabulary.tokens[name] for name in names})

@@ -83,6 +83,11 @@ class Vocabulary:
         """The token that each merge makes."""
         return list(map("".join, self.merges))
 
+    @property
+    def complete(self) -> bool:
+        """Whether every byte is a token, so that any text can be encoded."""
+        return all(letter in self.tokens for letter in ALPHABET.values())
+
     def __len__(self) -> int:
         return len({*self.tokens, *self.specials, *self.words})
 

@@ -61,7 +61,7 @@ def test_a_changed_byte_in_the_tokenizer_is_noticed(file, tmp_path, block):
         data = bytearray(file.read_bytes())
         data[place] ^= 0x10
         (tmp_path / "bad.cutaway").write_bytes(data)
-        for read in (stored.read, stored.read_tokenizer):
+        for read in (stored.open_packed, stored.read_packed):
             with pytest.raises(CutawayError, match="damaged"):
                 read(tmp_path / "bad.cutaway")
 

@@ -73,10 +73,9 @@ def read_tensor(memory: mmap.mmap, first: int, said: Any, spec: TensorSpec) -> n
         return None
     if not plain or not 0 <= start <= end <= len(memory) - first:
         return None
-    values = np.frombuffer(memory, kind, spec.count, first + start)
+    values = np.frombuffer(memory, kind, spec.count, first + start).reshape(spec.shape)
+    values = values.T if spec.transposed else values
     if kind == TYPES["BF16"]:
         values = (values.astype(np.uint32) << 16).view(np.float32)  # the upper half of a float32
-    numbers = values.astype(np.float32, copy=False).reshape(spec.shape)
-    if not (math.isfinite(numbers.min()) and math.isfinite(numbers.max())):
-        return None
-    return np.ascontiguousarray(numbers.T if spec.transposed else numbers)
+    numbers = np.array(values, np.float32, order="C", copy=None)  # converted and turned in one go
+    return numbers if math.isfinite(numbers.min()) and math.isfinite(numbers.max()) else None
