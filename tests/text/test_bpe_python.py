@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cutaway.text import bpe
 from cutaway.text import bpe_python as bpe_by_hand
-from cutaway.text.bpe_python import COMMON, SHORT, ShortTexts, TokenTable, merge_by_table
+from cutaway.text.bpe_python import COMMON, LONGEST, SHORT, ShortTexts, TokenTable, merge_by_table
 from cutaway.text.tokenizer import Tokenizer
 
 GPT2 = Tokenizer.load("gpt2")
@@ -65,7 +65,7 @@ def test_a_small_vocabulary_too(tiny_lm):
     assert by_hand(tiny_lm.tokenizer).encode(text) == tiny_lm.tokenizer.encode(text)
 
 
-@pytest.mark.parametrize("text", ["日本", "naïve Ω", "a\u2028b", "x" * (SHORT + 1)])
+@pytest.mark.parametrize("text", ["日本", "naïve Ω", "a\u2028b", "x" * (SHORT + 1), "x" * (LONGEST + 1)])
 def test_other_texts_wake_the_whole_engine_which_then_does_the_work(text):
     woken = []
     engine = ShortTexts(MERGED, {}, lambda: woken.append(1) or FULL)  # type: ignore[arg-type, func-returns-value]
