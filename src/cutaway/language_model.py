@@ -345,7 +345,7 @@ class LanguageModel:
 
     def save(self, folder: str | Path) -> None:
         """Write a folder that `cutaway.load` and Hugging Face's transformers both read."""
-        checkpoint.write(self.model, self.tokenizer, Path(folder), recommended=self.recommended)
+        checkpoint.write_model(self.model, self.tokenizer, Path(folder), recommended=self.recommended)
 
     def let_go(self) -> None:
         """Forget torch's model, of which the engine has all it needs; it is made again if it is asked for."""

@@ -12,7 +12,7 @@ from cutaway.errors import CutawayError
 from cutaway.language_model import LanguageModel
 from cutaway.models.architecture import architecture, count_parameters
 from cutaway.models.gpt2.shape import Config
-from cutaway.runtime.choice import choose
+from cutaway.runtime.choice import choose_weights
 from cutaway.runtime.native.engine import Engine
 from cutaway.runtime.native.library import check_kind
 from cutaway.runtime.native.pack import Packed, unpack
@@ -55,14 +55,14 @@ def load(
     size, known = 4 * count_parameters(config), None
     native = weights is not None or engine == "native"
     on_processor = str(device) == "cpu" or (device is None and (native or not has_accelerator()))
-    if on_processor and dtype is None and choose(engine, weights, "cpu", float32=True, size=size) == "float32":
+    if on_processor and dtype is None and choose_weights(engine, weights, "cpu", float32=True, size=size) == "float32":
         known, packed = find_tokenizer(tokenizer, opened), opened.pack()  # without torch, where the folder is plain
         if packed is not None:
             return assembled(opened, packed, known, "float32")
     numbers = None if dtype is None else number_type(dtype)
     place = find_device("cpu" if device is None and native else device)
     float32 = numbers is None or str(numbers) == "torch.float32"
-    kind = choose(engine, weights, place.type, float32, size)
+    kind = choose_weights(engine, weights, place.type, float32, size)
     known = known or find_tokenizer(tokenizer, opened)
     lm = assembled(opened, opened.read_model(place, numbers), known, kind)
     if kind in (None, "float32"):  # packed when the first text is written
@@ -90,7 +90,7 @@ def load_packed(
     place = "cpu" if device is None or str(device) == "cpu" else find_device(device).type
     if engine == "auto" and (place != "cpu" or dtype is not None):
         engine = "torch"
-    if choose(engine, None if engine == "torch" else kind, place, dtype is None) is not None:
+    if choose_weights(engine, None if engine == "torch" else kind, place, dtype is None) is not None:
         return assembled(opened, packed, known, None)
     model = unpack(packed).to(find_device(device or "cpu"), None if dtype is None else number_type(dtype))
     return assembled(opened, model, known, None)

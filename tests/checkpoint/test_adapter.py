@@ -76,7 +76,7 @@ def test_its_base_may_stand_beside_it_and_its_tokenizer_may_be_its_bases(base, t
     torch.manual_seed(1)
     pair = torch.randn(2, 16), torch.randn(48, 2)
     made = adapter.Adapter({"blocks.0.attention.queries_keys_values": pair}, 2, 4.0, "../base")
-    adapter.write(made, gpt.config, cutaway.load(base).tokenizer, mine)
+    adapter.write_adapter(made, gpt.config, cutaway.load(base).tokenizer, mine)
     for name in ("tokenizer.json", "vocab.json", "merges.txt", "tokenizer_config.json"):
         (mine / name).unlink()
     lm = cutaway.load(mine)

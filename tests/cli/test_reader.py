@@ -38,7 +38,7 @@ from cutaway.errors import CutawayError
 )
 def test_values_are_those_on_the_line_and_else_the_defaults(line, expected):
     verb, *args = line
-    function = cli.find(verb)
+    function = cli.find_verb(verb)
     defaults = {one.name: one.default for one in parameters_of(function)}
     assert expected.keys() <= defaults.keys()
     assert read_line(f"cutaway {verb}", function, args) == defaults | expected

@@ -10,8 +10,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cutaway.text import bpe
-from cutaway.text import bpe_python as bpe_by_hand
+from cutaway.text import bpe, bpe_python
 from cutaway.text.bpe_python import COMMON, LONGEST, SHORT, ShortTexts, TokenTable, merge_by_table
 from cutaway.text.tokenizer import Tokenizer
 
@@ -136,4 +135,4 @@ def test_words_are_cut_where_gpt2_cuts_them():
             f"  {character}  ",
             f"'{character}",
         ):
-            assert bpe_by_hand.WORDS.findall(text) == regex.findall(bpe.SPLIT, text), ascii(text)
+            assert bpe_python.WORDS.findall(text) == regex.findall(bpe.SPLIT, text), ascii(text)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cutaway.text.tokenizer import Tokenizer
 
 
-def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> GPT:
+def read_model(folder: Path, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> GPT:
     """The model in a folder or a file of any kind, ready to run (in float32 unless told otherwise).
 
     A LoRA adapter's folder gives its base model, with the adapter merged.
@@ -29,7 +29,7 @@ def read_config(folder: Path) -> Config:
     return open_checkpoint(folder).config
 
 
-def write(
+def write_model(
     model: GPT,
     tokenizer: Tokenizer | None,
     folder: Path,
@@ -44,4 +44,4 @@ def write(
     """
     from cutaway.checkpoint import huggingface
 
-    huggingface.write(model, tokenizer, Path(folder), dtype, shard_bytes, recommended or {})
+    huggingface.write_model(model, tokenizer, Path(folder), dtype, shard_bytes, recommended or {})

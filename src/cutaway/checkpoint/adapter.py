@@ -151,7 +151,7 @@ class Adapter:
     """The token embedding, if it has entries that the base has not."""
 
 
-def write(adapter: Adapter, config: Config, tokenizer: Tokenizer, folder: Path) -> None:
+def write_adapter(adapter: Adapter, config: Config, tokenizer: Tokenizer, folder: Path) -> None:
     """Write an adapter that `cutaway.load` and PEFT both read; one that is there is replaced whole or not at all."""
     import torch
 

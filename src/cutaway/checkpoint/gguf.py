@@ -39,7 +39,7 @@ PARTS = {
 """llama.cpp's name for each part of a block, and GPT-2's own."""
 
 
-def write(
+def write_gguf(
     model: GPT,
     tokenizer: Tokenizer,
     path: Path,

@@ -155,9 +155,9 @@ def open_gguf(path: Path) -> GGUF:
                 "2 and 3 are supported. llama.cpp's own converter writes such a file."
             )
         tensors, settings = reader.count(), reader.count()
-        said = {reader.text(): reader.value(reader.number("I")) for _ in range(settings)}
+        stated = {reader.text(): reader.value(reader.number("I")) for _ in range(settings)}
         found = {reader.text(): described(reader, gguf) for _ in range(tensors)}
-        alignment = said.get("general.alignment", 32)
+        alignment = stated.get("general.alignment", 32)
         if type(alignment) is not int or alignment < 1:
             raise Damaged(f"an alignment of {alignment!r}")
         start = -(-reader.at // alignment) * alignment
@@ -167,7 +167,7 @@ def open_gguf(path: Path) -> GGUF:
                 raise Damaged(f"{shown(name)} lies beyond its end")
     except Damaged as error:
         raise CutawayError(f"{path} is damaged or truncated: {error}. Download it again.") from None
-    return GGUF(path, data, said, placed)
+    return GGUF(path, data, stated, placed)
 
 
 def described(reader: Reader, gguf: Any) -> Stored:

@@ -39,7 +39,7 @@ def read_model(
     folder: Path, config: Config, device: torch.device | str | None = None, dtype: torch.dtype | None = None
 ) -> GPT:
     """The model of this shape in a Hugging Face folder."""
-    source = find(folder)
+    source = find_weights(folder)
     tensors = read_tensors(source)
     if SCORE in tensors:
         raise CutawayError(
@@ -51,7 +51,7 @@ def read_model(
     return names.build(config, tensors, str(source), device, dtype)
 
 
-def find(folder: Path) -> Path:
+def find_weights(folder: Path) -> Path:
     """The file that holds the weights, or says which files do; safetensors before pickles."""
     candidates = [WEIGHTS, f"{WEIGHTS}.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"]
     for name in candidates:
@@ -76,7 +76,7 @@ def read_tensors(source: Path) -> Lazy:
 
 def _read_file(path: Path) -> Lazy:
     if check(path).suffix != ".safetensors":
-        return torch_file.read(path)
+        return torch_file.read_torch_file(path)
     try:
         file = safe_open(path, framework="pt")
         return Lazy({name: partial(_tensor, file, name, path) for name in file.keys()})  # noqa: SIM118
@@ -93,7 +93,7 @@ def _tensor(file: Any, name: str, path: Path) -> Tensor:
         raise CutawayError(f"{path}: {name} cannot be read ({error}).") from None
 
 
-def write(
+def write_model(
     model: GPT,
     tokenizer: Tokenizer | None,
     folder: Path,
@@ -101,7 +101,7 @@ def write(
     shard_bytes: int,
     recommended: Mapping[str, Any],
 ) -> None:
-    """See `cutaway.checkpoint.write`."""
+    """See `cutaway.checkpoint.write_model`."""
     kind = dtype or model.token_embedding.weight.dtype
     with writing(folder, list(names.stored_tensors(model)), kind, shard_bytes) as new:
         _write_json(new / FILE, to_file(recommended, model.config.end))

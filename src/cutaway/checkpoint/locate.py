@@ -60,7 +60,7 @@ def locate(name: str | Path, progress: Callable[[str, int, int], None] | None = 
     from cutaway.checkpoint import hub  # with all of Python's network
 
     try:
-        return hub.find(name) or hub.pull(name, progress=progress)
+        return hub.find_model(name) or hub.pull(name, progress=progress)
     except CutawayError as error:
-        said = f"{error}{nearest(name, SHIPPED)} The model that ships is called builtin."
-        raise CutawayError(said, error.code, **error.values) from None
+        message = f"{error}{nearest(name, SHIPPED)} The model that ships is called builtin."
+        raise CutawayError(message, error.code, **error.values) from None

@@ -67,7 +67,7 @@ PINNED: dict[str, Pin] = {
 """The four models OpenAI published, each at one commit, so that `gpt2` means the same bytes today and next year."""
 
 
-def find(name: str, revision: str | None = None) -> Path | None:
+def find_model(name: str, revision: str | None = None) -> Path | None:
     """The folder of a model that is already on this machine, ours before Hugging Face's; None if it is not here.
 
     Without a revision: the pinned commit, else what `main` was when last fetched, else the newest there is.

@@ -31,7 +31,7 @@ INSPECT = "Look inside the model as it processes a text, in thirteen views."
 VERSION = Option(("--version", "-V"), "", "Show the version and exit.", None)
 
 
-def find(verb: str) -> Callable[..., Any]:
+def find_verb(verb: str) -> Callable[..., Any]:
     found: Callable[..., Any] = getattr(importlib.import_module(f"cutaway.cli.{verb}"), verb)
     return found
 
@@ -46,7 +46,7 @@ def carry_out(args: list[str]) -> Any:
     [verb, *rest] = rest
     if verb not in VERBS:
         raise reader.no_command("cutaway", verb, VERBS)
-    return call_view(rest) if verb == "inspect" else call(f"cutaway {verb}", find(verb), rest)
+    return call_view(rest) if verb == "inspect" else call(f"cutaway {verb}", find_verb(verb), rest)
 
 
 def call_view(args: list[str]) -> Any:
@@ -64,7 +64,7 @@ def call_view(args: list[str]) -> Any:
 
 
 def first_line(verb: str) -> str:
-    return INSPECT if verb == "inspect" else summary(find(verb))
+    return INSPECT if verb == "inspect" else summary(find_verb(verb))
 
 
 def summary(verb: Callable[..., Any]) -> str:

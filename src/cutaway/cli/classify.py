@@ -45,7 +45,7 @@ def classify(
         raise lines.untrained(model, task, "classification", "labelled.tsv")
     if text and len(text) > 1 and len(task.fields) == 2:
         raise CutawayError(f"{model} reads one text at a time, and {len(text)} were given: put quotes around it.")
-    texts = lines.read("\t".join(text) if text else None, file)
+    texts = lines.read_lines("\t".join(text) if text else None, file)
     classifier = load_classifier(model, device)
     count = cut = 0
     for record, judgement in judged(classifier, texts):

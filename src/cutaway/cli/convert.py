@@ -58,7 +58,7 @@ def convert(
     if to in PACKED:
         cost = convert_packed(source or model, lm, output, to, held_out, text)
     else:
-        write(source or model, lm, output, to, dtype)
+        write_foreign(source or model, lm, output, to, dtype)
     size = sum(path.stat().st_size for path in ([output] if output.is_file() else output.iterdir()) if path.is_file())
     if as_json:
         screen.show_json(
@@ -97,7 +97,7 @@ def check(output: Path, to: str, dtype: str | None, force: bool) -> None:
         raise CutawayError(f"{output} already exists. Choose another name, or overwrite it with --force.")
 
 
-def write(model: str, lm: LanguageModel, output: Path, to: str, dtype: str | None) -> None:
+def write_foreign(model: str, lm: LanguageModel, output: Path, to: str, dtype: str | None) -> None:
     """The kinds that other programs read."""
     from cutaway.cli import progress
 
@@ -108,7 +108,7 @@ def write(model: str, lm: LanguageModel, output: Path, to: str, dtype: str | Non
 
         with screen.working(f"writing {output}"):
             kind = number_type(dtype) if dtype else None
-            checkpoint.write(lm.model, lm.tokenizer, output, kind, recommended=lm.recommended)
+            checkpoint.write_model(lm.model, lm.tokenizer, output, kind, recommended=lm.recommended)
             task = load_task(options.locate(model))
             if task.name != "language":
                 save_task(task, output)  # a translator stays one
@@ -116,12 +116,12 @@ def write(model: str, lm: LanguageModel, output: Path, to: str, dtype: str | Non
         from cutaway.checkpoint import onnx
 
         with progress.one(str(output)) as report:
-            onnx.write(lm.model, output, report)
+            onnx.write_onnx(lm.model, output, report)
     else:
         from cutaway.checkpoint import gguf
 
         with progress.one(str(output)) as report:
-            gguf.write(lm.model, lm.tokenizer, output, to.removeprefix("gguf-"), Path(lm.name).name, report)
+            gguf.write_gguf(lm.model, lm.tokenizer, output, to.removeprefix("gguf-"), Path(lm.name).name, report)
 
 
 def convert_packed(

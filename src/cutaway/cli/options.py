@@ -91,7 +91,7 @@ TopK = Annotated[
 Seed = Annotated[int | None, option("--seed", "-s", value="N", panel=CHOOSING, help="Same seed, same result.")]
 
 
-def said(
+def given_settings(
     temperature: float | None,
     top_k: int | None,
     top_p: float | None = None,

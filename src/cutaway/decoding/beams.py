@@ -83,7 +83,7 @@ def search(runtime: Runtime, codec: Codec[str], prompts: list[list[int]], settin
     some = sorted((one for one in searches if one.longest), key=lambda one: len(one.window))  # alike ones, less padding
     together = max(1, ROWS_AT_ONCE // (settings.beams or 1))
     for first in range(0, len(some), together):
-        run(runtime, codec, some[first : first + together], settings)
+        run_searches(runtime, codec, some[first : first + together], settings)
     return [result for one in searches for result in results(one, codec, settings)]
 
 
@@ -96,7 +96,7 @@ def begin(prompt: list[int], limits: Limits, settings: Settings) -> Search:
     return Search(prompt, limits, room if settings.max_tokens is None else min(room, settings.max_tokens))
 
 
-def run(runtime: Runtime, codec: Codec[str], live: list[Search], settings: Settings) -> None:
+def run_searches(runtime: Runtime, codec: Codec[str], live: list[Search], settings: Settings) -> None:
     """Search for all of these prompts to the end, a token at a time; those that are done leave the batch."""
     batch = runtime.open()
     logits = batch.add([one.window for one in live])  # [row, vocabulary]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cutaway.codec import Codec
-from cutaway.decoding.beams import Beam, Search, begin, results, run
+from cutaway.decoding.beams import Beam, Search, begin, results, run_searches
 from cutaway.decoding.sequence import Result
 from cutaway.decoding.settings import Settings
 from cutaway.inspect.numbers import Token, rounded, token
@@ -104,7 +104,7 @@ def tree(lm: LanguageModel, prompt: Prompt, beams: int = 3, max_tokens: int = 10
     chosen = lm.settings({"best": beams, **settings, "beams": beams}, max_tokens)
     search = Recorded(begin(ids, lm.config, chosen))
     if search.longest:
-        run(TorchRuntime(lm.model), lm.tokenizer, [search], chosen)
+        run_searches(TorchRuntime(lm.model), lm.tokenizer, [search], chosen)
     nodes = search.nodes
     for place, beam in enumerate(search.ended[: chosen.best]):
         at = search.found[tuple(beam.ids)]

@@ -12,7 +12,7 @@ from cutaway.errors import CutawayError
 from cutaway.processor import cores
 from cutaway.text import bpe
 from cutaway.text.bpe_python import ShortTexts, TokenTable, merge_by_list, merge_by_table
-from cutaway.text.vocabulary import ALPHABET, END, Vocabulary, read, write
+from cutaway.text.vocabulary import ALPHABET, END, Vocabulary, read_vocabulary, write_vocabulary
 
 _GPT2 = Path(__file__).parents[1] / "data" / "gpt2"
 _ESCAPED = re.compile("([\udc80-\udcff]+)")
@@ -85,12 +85,12 @@ class Tokenizer:
         if (folder / "vocab.txt").is_file() and not any((folder / name).is_file() for name in others):
             from cutaway.text import wordpiece
 
-            return wordpiece.read(folder)
-        return cls(read(folder))
+            return wordpiece.read_wordpiece(folder)
+        return cls(read_vocabulary(folder))
 
     def save(self, folder: str | Path) -> None:
         """Write the files that `load`, and `AutoTokenizer` in `transformers`, read the same tokenizer from."""
-        write(self._vocabulary, Path(folder))
+        write_vocabulary(self._vocabulary, Path(folder))
 
     @classmethod
     def train(
@@ -119,7 +119,7 @@ class Tokenizer:
         """`train` on UTF-8 files of any size, .gz, .xz, .bz2 too; `progress` hears the bytes read, and of how many."""
         from cutaway.text import bpe_training
 
-        return cls(bpe_training.learn(bpe_training.read(files, progress), size, specials))
+        return cls(bpe_training.learn(bpe_training.read_texts(files, progress), size, specials))
 
     def with_specials(self, names: Iterable[str]) -> Tokenizer:
         """The same tokenizer with these special tokens more, for a task that needs separators; their ids come last."""
@@ -262,7 +262,7 @@ def _gpt2() -> Tokenizer:
 
 @functools.cache
 def _gpt2_vocabulary() -> Vocabulary:
-    return read(_GPT2)
+    return read_vocabulary(_GPT2)
 
 
 def _ids_in(part: Vocabulary, whole: Vocabulary) -> list[int] | None:

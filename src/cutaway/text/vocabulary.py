@@ -177,7 +177,7 @@ class NoVocabulary(CutawayError):
     """The folder holds no vocabulary at all: published weights often come without one."""
 
 
-def read(folder: Path) -> Vocabulary:
+def read_vocabulary(folder: Path) -> Vocabulary:
     """The vocabulary in a folder: tokenizer.json, or vocab.json + merges.txt, or OpenAI's encoder.json + vocab.bpe."""
     if not folder.is_dir():
         problem = "is a file: name the folder it is in" if folder.exists() else "does not exist"
@@ -203,7 +203,7 @@ def read(folder: Path) -> Vocabulary:
     )
 
 
-def write(vocabulary: Vocabulary, folder: Path) -> None:
+def write_vocabulary(vocabulary: Vocabulary, folder: Path) -> None:
     """The four files that `transformers` looks for, all of them or none."""
     merges = "".join(f"{first} {second}\n" for first, second in vocabulary.merges)
     texts = {
@@ -373,9 +373,9 @@ def _mentions(value: object, kind: str) -> bool:
     return False
 
 
-def _not_byte_level(source: object, why: str) -> CutawayError:
+def _not_byte_level(source: object, problem: str) -> CutawayError:
     return CutawayError(
-        f"{source} is not a byte-level BPE, the kind GPT-2 has: {why}. "
+        f"{source} is not a byte-level BPE, the kind GPT-2 has: {problem}. "
         "Cutaway cannot read it; a model trained on such tokens is not a GPT-2."
     )
 

@@ -161,7 +161,7 @@ class WordPieceStream(StreamDecoder):
         return ""
 
 
-def read(folder: Path) -> WordPiece:
+def read_wordpiece(folder: Path) -> WordPiece:
     """The tokenizer in a folder with `vocab.txt`."""
     settings: dict[str, Any] = {}
     for name in ("special_tokens_map.json", CONFIG):

@@ -219,7 +219,7 @@ def build(setup: Setup, team: Team) -> GPT | Classifier:
 
 def base_model(folder: Path, task: Task, tokenizer: Tokenizer, dropout: float) -> GPT | Classifier:
     """The model to go on from, with room for the task's separators; its head too, if it is one for such a task."""
-    if (folder / CONFIG).is_file() and SCORE in huggingface.read_tensors(huggingface.find(folder)):
+    if (folder / CONFIG).is_file() and SCORE in huggingface.read_tensors(huggingface.find_weights(folder)):
         classifier = read_classifier(folder)
         body = with_vocabulary(classifier.gpt, len(tokenizer), dropout)
         own = load_task(folder)
@@ -229,7 +229,7 @@ def base_model(folder: Path, task: Task, tokenizer: Tokenizer, dropout: float) -
             return body
         classifier.gpt = body
         return classifier
-    return with_vocabulary(checkpoint.read(folder), len(tokenizer), dropout)
+    return with_vocabulary(checkpoint.read_model(folder), len(tokenizer), dropout)
 
 
 @torch.no_grad()

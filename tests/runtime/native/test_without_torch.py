@@ -75,7 +75,7 @@ def test_a_plain_folder_writes_without_torch(folder, name, call):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_it_is_the_model_that_torch_reads(tiny_lm, tmp_path, dtype):
-    checkpoint.write(tiny_lm.model, tiny_lm.tokenizer, tmp_path / "stored", dtype)
+    checkpoint.write_model(tiny_lm.model, tiny_lm.tokenizer, tmp_path / "stored", dtype)
     quick, slow = cutaway.load(tmp_path / "stored"), cutaway.load(tmp_path / "stored", engine="torch")
     assert quick._model is None and quick._engine is not None
     assert all(torch.equal(a, b) for a, b in zip(quick.model.parameters(), slow.model.parameters(), strict=True))

@@ -64,7 +64,7 @@ def factors(model: GPT, texts: list[list[int]]) -> Iterator[tuple[str, Factor]]:
         moments = {name: torch.zeros(()) for name in MATRICES}
         hooks = [block.get_submodule(name).register_forward_pre_hook(adding(moments, name)) for name in MATRICES]
         try:
-            streams = [read(block, stream) for stream in streams]
+            streams = [read_block(block, stream) for stream in streams]
         finally:
             for hook in hooks:
                 hook.remove()
@@ -72,7 +72,7 @@ def factors(model: GPT, texts: list[list[int]]) -> Iterator[tuple[str, Factor]]:
             yield f"blocks.{layer}.{name}.weight", factor(moments.pop(name))
 
 
-def read(block: torch.nn.Module, stream: Tensor) -> Tensor:
+def read_block(block: torch.nn.Module, stream: Tensor) -> Tensor:
     assert isinstance(block, Block)
     return block.forward(stream[None])[0]
 

@@ -64,11 +64,11 @@ def read_header(path: Path) -> tuple[dict[str, Any], int, mmap.mmap] | None:
     return (header, 8 + length, memory) if isinstance(header, dict) else None
 
 
-def read_tensor(memory: mmap.mmap, first: int, said: Any, spec: TensorSpec) -> npt.NDArray[np.float32] | None:
+def read_tensor(memory: mmap.mmap, first: int, stated: Any, spec: TensorSpec) -> npt.NDArray[np.float32] | None:
     """One tensor in our layout; None if it is not the one that is expected there, or not finite."""
     try:
-        kind, (start, end) = TYPES[said["dtype"]], said["data_offsets"]
-        plain = tuple(said["shape"]) == spec.shape and end - start == spec.count * kind.itemsize
+        kind, (start, end) = TYPES[stated["dtype"]], stated["data_offsets"]
+        plain = tuple(stated["shape"]) == spec.shape and end - start == spec.count * kind.itemsize
     except (KeyError, TypeError, ValueError):
         return None
     if not plain or not 0 <= start <= end <= len(memory) - first:

@@ -35,7 +35,7 @@ from cutaway.runtime.native.library import KINDS
 from cutaway.runtime.native.pack import Memory, Packed, size_of
 from cutaway.text.bpe_python import TokenTable
 from cutaway.text.tokenizer import Tokenizer
-from cutaway.text.vocabulary import read as read_vocabulary
+from cutaway.text.vocabulary import read_vocabulary
 
 Read = TypeVar("Read")
 
@@ -242,5 +242,5 @@ def mapped(path: Path) -> mmap.mmap:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def damaged(path: Path, why: str) -> CutawayError:
-    return CutawayError(f"{path} is damaged: {why}. Convert the model again, or copy the file again.")
+def damaged(path: Path, problem: str) -> CutawayError:
+    return CutawayError(f"{path} is damaged: {problem}. Convert the model again, or copy the file again.")
