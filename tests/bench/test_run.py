@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from cutaway.bench.first_token import run
+from cutaway.bench.first_token import run_command
 from cutaway.bench.run import Amount, NativeRunner, measure, picture, random_weights, read_bandwidth
 from cutaway.models.gpt2.shape import Config
 from cutaway.runtime.native import library
@@ -62,6 +62,6 @@ def test_memory_reads_at_some_speed():
 
 def test_the_memory_of_a_command_is_its_own():
     held = bytearray(200_000_000)
-    seconds, memory = run([sys.executable, "-c", "print(1)"])
+    seconds, memory = run_command([sys.executable, "-c", "print(1)"])
     assert seconds > 0
     assert 1_000_000 < memory < len(held)
