@@ -40,8 +40,9 @@ def pack_folder(folder: Path, config: Config) -> Packed | None:
     if set(found) != {one.stored for one in table} or len(found) != len(stored):
         return None
     packed = memory_of(size_of(config, "float32"))
+    scratch = np.empty(max(one.count for one in table), np.float32)  # new memory for each tensor would cost more time
     for spec, place in zip(table, places(config, "float32"), strict=True):
-        numbers = read_tensor(memory, first, found[spec.stored], spec)
+        numbers = read_tensor(memory, first, found[spec.stored], spec, scratch)
         if numbers is None:
             return None
         pack_tensor(place, numbers, packed)
@@ -64,8 +65,10 @@ def read_header(path: Path) -> tuple[dict[str, Any], int, mmap.mmap] | None:
     return (header, 8 + length, memory) if isinstance(header, dict) else None
 
 
-def read_tensor(memory: mmap.mmap, first: int, stated: Any, spec: TensorSpec) -> npt.NDArray[np.float32] | None:
-    """One tensor in our layout; None if it is not the one that is expected there, or not finite."""
+def read_tensor(
+    memory: mmap.mmap, first: int, stated: Any, spec: TensorSpec, scratch: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32] | None:
+    """One tensor in our layout, in the file itself or in `scratch`; None if it is not the one expected, or not finite."""
     try:
         kind, (start, end) = TYPES[stated["dtype"]], stated["data_offsets"]
         plain = tuple(stated["shape"]) == spec.shape and end - start == spec.count * kind.itemsize
@@ -77,5 +80,8 @@ def read_tensor(memory: mmap.mmap, first: int, stated: Any, spec: TensorSpec) ->
     values = values.T if spec.transposed else values
     if kind == TYPES["BF16"]:
         values = (values.astype(np.uint32) << 16).view(np.float32)  # the upper half of a float32
-    numbers = np.array(values, np.float32, order="C", copy=None)  # converted and turned in one go
+    numbers = values
+    if kind != TYPES["F32"] or spec.transposed:
+        numbers = scratch[: spec.count].reshape(values.shape)
+        numbers[...] = values  # converted and turned in one go
     return numbers if math.isfinite(numbers.min()) and math.isfinite(numbers.max()) else None
