@@ -68,7 +68,7 @@ def read_header(path: Path) -> tuple[dict[str, Any], int, mmap.mmap] | None:
 def read_tensor(
     memory: mmap.mmap, first: int, stated: Any, spec: TensorSpec, scratch: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32] | None:
-    """One tensor in our layout, in the file itself or in `scratch`; None if it is not the one expected, or not finite."""
+    """One tensor in our layout, in the file or in `scratch`; None if it is not the one expected, or not finite."""
     try:
         kind, (start, end) = TYPES[stated["dtype"]], stated["data_offsets"]
         plain = tuple(stated["shape"]) == spec.shape and end - start == spec.count * kind.itemsize
