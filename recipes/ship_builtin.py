@@ -35,7 +35,7 @@ CASES, TEXTS = 200, 3
 def ship(model: pathlib.Path, folder: pathlib.Path = BUILTIN, most: int = MOST) -> None:
     """The model and its tokenizer, as they will be loaded."""
     lm = cutaway.load(model)
-    checkpoint.write(lm.model, lm.tokenizer, folder, torch.float16, recommended=RECOMMENDED)
+    checkpoint.write_model(lm.model, lm.tokenizer, folder, torch.float16, recommended=RECOMMENDED)
     size = sum(path.stat().st_size for path in folder.iterdir())
     if size > most:
         raise SystemExit(f"{folder} is {size / 1e6:.1f} MB, and at most {most / 1e6:.0f} MB may ship.")

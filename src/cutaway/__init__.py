@@ -15,7 +15,8 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from cutaway.decoding.sequence import Result
     from cutaway.errors import CutawayError
-    from cutaway.language_model import LanguageModel, load
+    from cutaway.language_model import LanguageModel
+    from cutaway.loading import load
     from cutaway.models.gpt2.model import GPT
     from cutaway.models.gpt2.shape import SIZES, Config
     from cutaway.parts.trace import Trace
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 _HOME = {
     "SIZES": "models.gpt2.shape", "Config": "models.gpt2.shape", "GPT": "models.gpt2.model", "Trace": "parts.trace",
-    "Tokenizer": "text.tokenizer", "Result": "decoding.sequence", "Score": "runtime.scoring",
-    "CutawayError": "errors", "LanguageModel": "language_model", "load": "language_model",
+    "Tokenizer": "checkpoint.opened", "Result": "decoding.sequence", "Score": "runtime.scoring",
+    "CutawayError": "errors", "LanguageModel": "language_model", "load": "loading",
 }  # fmt: skip
 __all__ = ["GPT", "SIZES", "Config", "CutawayError", "LanguageModel", "Result", "Score", "Tokenizer", "Trace", "load"]
 

@@ -1,21 +1,21 @@
-"""Files that are there whole or not at all: written beside their place, then moved there.
-
-Whole folders are replaced by `cutaway.checkpoint.files.replacing`.
-"""
+"""Files that are there whole or not at all: written beside their place, then moved there."""
 
 from __future__ import annotations
 
+import errno
 import os
-import secrets
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from cutaway.errors import CutawayError
 
 
 @contextmanager
 def written_beside(path: Path) -> Iterator[Path]:
     """A path to write to, which takes the place of `path` at the end; if anything goes wrong, nothing is left of it."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    beside = path.with_name(f".{path.name}.{os.urandom(4).hex()}.partial")
     try:
         yield beside
         beside.replace(path)
@@ -36,3 +36,59 @@ def flush(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextmanager
+def replacing(folder: Path, last: str, stale: re.Pattern[str], size: int) -> Iterator[Path]:
+    """Write into the folder this gives; at the end its files take their places in `folder`, all of them or none.
+
+    Files already there stay, unless they have the name of a new one or one that matches `stale`. The file called `last`
+    is the first to go and the last to come, so that a reader finds the old checkpoint, the new one or none, but no mix.
+    `size` is about how many bytes are needed, for the message when there are not so many.
+    """
+    import shutil
+
+    beside = folder if folder.is_dir() else folder.parent
+    new = beside / f".{folder.name}.{os.urandom(4).hex()}.partial"
+    try:
+        try:
+            new.mkdir(parents=True)
+            yield new
+            for path in new.iterdir():
+                flush(path)
+            if beside is folder:
+                old = {path.name for path in folder.iterdir() if stale.fullmatch(path.name)}
+                _swap(new, folder, last, old)
+            else:
+                new.rename(folder)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+    except OSError as error:
+        need = f" (about {size:,} bytes are needed)" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        raise CutawayError(
+            f"Nothing could be written to {folder}: {error.strerror or error}{need}. What was there is unchanged."
+        ) from error
+
+
+def _swap(new: Path, folder: Path, last: str, stale: Iterable[str]) -> None:
+    """Old files out, new files in; if anything goes wrong, back again."""
+    names = sorted((path.name for path in new.iterdir()), key=lambda name: name == last)
+    out = sorted({*names, *stale}, key=lambda name: name != last)
+    aside = new / "old"
+    aside.mkdir()
+    moved: list[str] = []
+    placed: list[str] = []
+    try:
+        for name in out:
+            if os.path.lexists(folder / name):
+                (folder / name).replace(aside / name)
+                moved.append(name)
+        for name in names:
+            (new / name).replace(folder / name)
+            placed.append(name)
+    except BaseException:
+        for name in placed:
+            (folder / name).unlink()
+        for name in moved:
+            (aside / name).replace(folder / name)
+        raise

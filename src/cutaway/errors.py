@@ -20,8 +20,8 @@ class CutawayError(Exception):
     `code` and `values` are the same for a program that writes the sentence itself, in another language.
     """
 
-    def __init__(self, said: str = "", code: Code | None = None, **values: str | int):
-        super().__init__(said)
+    def __init__(self, message: str = "", code: Code | None = None, **values: str | int):
+        super().__init__(message)
         self.code, self.values = code, values
 
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from cutaway import checkpoint
-from cutaway.checkpoint.locate import is_packed, locate
-from cutaway.checkpoint.recommended import read_recommended
 from cutaway.checks import check_count, is_id
 from cutaway.decoding.generate import TextStream, generate
 from cutaway.decoding.prediction import Prediction
@@ -19,16 +16,13 @@ from cutaway.decoding.sampling import likeliest, softmax
 from cutaway.decoding.sequence import Result
 from cutaway.decoding.settings import Settings
 from cutaway.errors import CutawayError, nearest
-from cutaway.models.architecture import architecture, count_parameters, places
+from cutaway.models.architecture import count_parameters, places
 from cutaway.models.gpt2.shape import Config
 from cutaway.parts.versions import versions
-from cutaway.runtime.choice import choose
 from cutaway.runtime.native.engine import Engine
-from cutaway.runtime.native.library import check_kind
-from cutaway.runtime.native.pack import unpack
+from cutaway.runtime.native.pack import Packed, pack, unpack
 from cutaway.text.no_tokenizer import NoTokenizer
 from cutaway.text.tokenizer import Tokenizer
-from cutaway.text.vocabulary import NoVocabulary
 
 if TYPE_CHECKING:
     import torch
@@ -41,9 +35,6 @@ if TYPE_CHECKING:
     from cutaway.models.gpt2.model import GPT
     from cutaway.parts.trace import Replacement, Trace
     from cutaway.runtime.scoring import Score
-
-DTYPES = ("float32", "bfloat16", "float16")
-"""The number types that torch may be asked to compute in."""
 
 Prompt = str | Sequence[int]
 Prompts = Iterable[Prompt]
@@ -94,12 +85,17 @@ class LanguageModel:
 
             return TorchRuntime(self.model)
         if self._engine is None or (self._model is not None and versions(self._model) != self._packed_from):
-            from cutaway.runtime.native.calibrate import pack_on_loading
-
             weights = self.weights or (self._engine.weights if self._engine else "float32")
             self._packed_from = versions(self.model)
-            self._engine = Engine(pack_on_loading(self.model, self.tokenizer, weights))
+            self._engine = Engine(self.pack_int4() if weights == "int4" else pack(self.model, weights))
         return self._engine
+
+    def pack_int4(self) -> Packed:
+        """Calibrated, where that does not keep anyone waiting; else rounded plainly."""
+        from cutaway.runtime.native.calibrate import QUICK, pack_calibrated
+
+        quick = count_parameters(self.config) <= QUICK
+        return pack_calibrated(self.model, self.tokenizer) if quick else pack(self.model, "int4")
 
     @property
     def device(self) -> torch.device:
@@ -349,7 +345,7 @@ class LanguageModel:
 
     def save(self, folder: str | Path) -> None:
         """Write a folder that `cutaway.load` and Hugging Face's transformers both read."""
-        checkpoint.write(self.model, self.tokenizer, Path(folder), recommended=self.recommended)
+        checkpoint.write_model(self.model, self.tokenizer, Path(folder), recommended=self.recommended)
 
     def let_go(self) -> None:
         """Forget torch's model, of which the engine has all it needs; it is made again if it is asked for."""
@@ -386,133 +382,3 @@ class LanguageModel:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._packed_from = versions(self._model) if self._model is not None and state["_packed_from"] else None
-
-
-def load(
-    name: str | Path = "builtin",
-    device: str | torch.device | None = None,
-    dtype: str | torch.dtype | None = None,
-    weights: str | None = None,
-    tokenizer: str | Path | Tokenizer | None = None,
-    engine: str = "auto",
-) -> LanguageModel:
-    """A model by name: "builtin", a folder with a checkpoint, a file of packed weights, or a model on the hub.
-
-    `engine` says what writes texts: "torch", "native" (compiled kernels, on the processor), or "auto": native for
-    packed weights and for float32 on a processor (up to 1 GiB of it), torch for all others. `weights` packs them:
-    "float32", "bfloat16", "int8" or "int4". `tokenizer` is used instead of the model's own: "gpt2", a folder, or one
-    that is at hand. A model that has none takes ids and gives ids.
-    """
-    if isinstance(dtype, str) and dtype not in DTYPES:
-        raise CutawayError(f"Unknown data type {dtype!r}. Known: {', '.join(DTYPES)}.")
-    path = locate(name)
-    if is_packed(path):
-        return load_packed(path, name, device, dtype, engine, weights, tokenizer)
-    config = checkpoint.read_config(path)
-    if engine == "auto" and not architecture(config.kind).native:
-        engine = "torch"
-    size, known = 4 * count_parameters(config), None
-    native = weights is not None or engine == "native"
-    on_processor = str(device) == "cpu" or (device is None and (native or not has_accelerator()))
-    if on_processor and dtype is None and choose(engine, weights, "cpu", float32=True, size=size) == "float32":
-        from cutaway.runtime.native.from_folder import pack_folder
-
-        known = find_tokenizer(tokenizer, path, config, name)
-        packed = pack_folder(path, with_known_end(config, known))  # without torch, where the folder is plain
-        if packed is not None:
-            lm = LanguageModel(Engine(packed), known, str(name), "float32")
-            lm.recommended = read_recommended(path)
-            return lm
-    numbers = None if dtype is None else number_type(dtype)
-    place = find_device("cpu" if device is None and native else device)
-    float32 = numbers is None or str(numbers) == "torch.float32"
-    kind = choose(engine, weights, place.type, float32, size)
-    known = known or find_tokenizer(tokenizer, path, config, name)
-    model = checkpoint.read(path, place, numbers)
-    model.config = with_known_end(model.config, known)
-    lm = LanguageModel(model, known, str(name), kind)
-    lm.recommended = read_recommended(path)
-    if kind in (None, "float32"):  # packed when the first text is written
-        return lm
-    assert isinstance(lm.runtime, Engine)  # packed now
-    lm.let_go()
-    return lm
-
-
-def load_packed(
-    path: Path,
-    name: str | Path,
-    device: str | torch.device | None,
-    dtype: str | torch.dtype | None,
-    engine: str,
-    weights: str | None,
-    tokenizer: str | Path | Tokenizer | None = None,
-) -> LanguageModel:
-    """A file that `cutaway convert --to cutaway-int8` wrote; where the native engine is not wanted, torch runs it."""
-    from cutaway.runtime.native import packed_file as stored
-
-    packed = stored.read(path)
-    known = find_tokenizer(tokenizer, path, packed.config, name)
-    packed = replace(packed, config=with_known_end(packed.config, known))
-    if weights is not None and check_kind(weights) != packed.weights:
-        raise CutawayError(f"{path} holds {packed.weights} weights. Leave out `weights`, or load the original model.")
-    place = "cpu" if device is None or str(device) == "cpu" else find_device(device).type
-    if engine == "auto" and (place != "cpu" or dtype is not None):
-        engine = "torch"
-    if choose(engine, None if engine == "torch" else packed.weights, place, dtype is None) is None:
-        model = unpack(packed).to(find_device(device or "cpu"), None if dtype is None else number_type(dtype))
-        lm = LanguageModel(model, known, str(name))
-    else:
-        lm = LanguageModel(Engine(packed), known, str(name))
-    lm.recommended = stored.read_recommended(path)
-    return lm
-
-
-def find_tokenizer(given: str | Path | Tokenizer | None, path: Path, config: Config, name: str | Path) -> Tokenizer:
-    """The tokenizer that is named, or the one that lies with the model, or what stands for none."""
-    if isinstance(given, Tokenizer):
-        return given
-    if given is not None:
-        return Tokenizer.load(given if str(given) == "gpt2" else locate(given))
-    try:
-        return Tokenizer.load(path)
-    except NoVocabulary:
-        return NoTokenizer(config.vocabulary, str(name))
-
-
-def with_known_end(config: Config, tokenizer: Tokenizer) -> Config:
-    """The shape with an end token that there is: the last entry of a padded vocabulary is taken for it, and is none."""
-    if config.end < len(tokenizer):
-        return config
-    try:
-        return config.but(end_token=tokenizer.end)
-    except CutawayError:  # this vocabulary has none
-        return config
-
-
-def number_type(dtype: str | torch.dtype) -> torch.dtype:
-    """A number type of torch's, by its name."""
-    import torch
-
-    found: torch.dtype = getattr(torch, dtype) if isinstance(dtype, str) else dtype
-    return found
-
-
-def has_accelerator() -> bool:
-    """Whether torch might find something better than the processor; asked without importing it, so at worst in vain."""
-    return Path("/dev/nvidiactl").exists() or Path("/dev/kfd").exists()
-
-
-def find_device(device: str | torch.device | None) -> torch.device:
-    """The device asked for, or the fastest there is; refused in plain words if this machine has no such thing."""
-    import torch
-
-    if device is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError):
-        raise CutawayError(
-            f"This machine has no device {str(device)!r} to compute on. Try cpu, or name none."
-        ) from None
-    return torch.device(device)

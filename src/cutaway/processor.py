@@ -12,16 +12,16 @@ KINDS = ("plain", "avx2", "avx512", "avx512bf16", "amx")
 
 def pretended() -> str:
     """The kind of processor that CUTAWAY_PROCESSOR tells us to see, for tests; else nothing."""
-    said = os.environ.get("CUTAWAY_PROCESSOR", "")
-    if said and said not in KINDS:
-        raise CutawayError(f"CUTAWAY_PROCESSOR must be one of {', '.join(KINDS)}, not {said!r}.")
-    return said
+    chosen = os.environ.get("CUTAWAY_PROCESSOR", "")
+    if chosen and chosen not in KINDS:
+        raise CutawayError(f"CUTAWAY_PROCESSOR must be one of {', '.join(KINDS)}, not {chosen!r}.")
+    return chosen
 
 
 def kind() -> str:
     """The kind of this processor, as torch sees it (which ATEN_CPU_CAPABILITY may narrow)."""
-    if said := pretended():
-        return said
+    if chosen := pretended():
+        return chosen
     import torch
 
     torch_uses = torch.backends.cpu.get_cpu_capability()

@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from cutaway.bench.first_token import run
-from cutaway.bench.run import Amount, Ours, measure, picture, random_weights, read_bandwidth
+from cutaway.bench.first_token import run_command
+from cutaway.bench.run import Amount, NativeRunner, measure, picture, random_weights, read_bandwidth
 from cutaway.models.gpt2.shape import Config
 from cutaway.runtime.native import library
 from cutaway.runtime.native.engine import Engine
@@ -34,7 +34,7 @@ class Peer:
 
 
 def test_every_runner_has_a_row_with_medians_and_the_limit():
-    report = measure("tiny", TINY, [Ours(TINY, "int8"), Peer()], Amount(rounds=2, decode=3, prompt=10, batch=2))
+    report = measure("tiny", TINY, [NativeRunner(TINY, "int8"), Peer()], Amount(rounds=2, decode=3, prompt=10, batch=2))
     ours, peer = report.rows
     assert min(ours.decode, ours.prompt, ours.batch16) > 0
     assert (peer.decode, peer.prompt, peer.batch16) == (100.0, 200.0, None)
@@ -62,6 +62,6 @@ def test_memory_reads_at_some_speed():
 
 def test_the_memory_of_a_command_is_its_own():
     held = bytearray(200_000_000)
-    seconds, memory = run([sys.executable, "-c", "print(1)"])
+    seconds, memory = run_command([sys.executable, "-c", "print(1)"])
     assert seconds > 0
     assert 1_000_000 < memory < len(held)

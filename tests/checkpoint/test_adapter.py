@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 
 import cutaway
 from cutaway.checkpoint import adapter
+from cutaway.checkpoint.locate import is_adapter
 from cutaway.errors import CutawayError
 from cutaway.language_model import LanguageModel
 from cutaway.models.gpt2.model import GPT
@@ -62,7 +63,7 @@ def test_an_adapter_stands_for_its_base_with_what_was_learned(tuned, base):
 def test_merged_and_saved_it_is_a_plain_folder(tuned, tmp_path):
     cutaway.load(tuned / "adapter").save(tmp_path / "merged")
     assert torch.equal(logits(tmp_path / "merged"), logits(tuned / "adapter"))
-    assert not adapter.is_adapter(tmp_path / "merged")
+    assert not is_adapter(tmp_path / "merged")
 
 
 def test_its_base_may_stand_beside_it_and_its_tokenizer_may_be_its_bases(base, tmp_path, monkeypatch):
@@ -75,7 +76,7 @@ def test_its_base_may_stand_beside_it_and_its_tokenizer_may_be_its_bases(base, t
     torch.manual_seed(1)
     pair = torch.randn(2, 16), torch.randn(48, 2)
     made = adapter.Adapter({"blocks.0.attention.queries_keys_values": pair}, 2, 4.0, "../base")
-    adapter.write(made, gpt.config, cutaway.load(base).tokenizer, mine)
+    adapter.write_adapter(made, gpt.config, cutaway.load(base).tokenizer, mine)
     for name in ("tokenizer.json", "vocab.json", "merges.txt", "tokenizer_config.json"):
         (mine / name).unlink()
     lm = cutaway.load(mine)

@@ -30,7 +30,7 @@ def same(a: GPT, b: GPT) -> bool:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    checkpoint.write(ours(), None, tmp_path / "model")
+    checkpoint.write_model(ours(), None, tmp_path / "model")
     return tmp_path / "model"
 
 
@@ -48,16 +48,16 @@ class Notes:
 def test_other_files_in_the_folder_are_left_alone(folder: Path) -> None:
     (folder / "README.md").write_text("mine")
     (folder / "pytorch_model.bin").write_text("mine too")
-    checkpoint.write(ours(layers=2), Notes(), folder)
+    checkpoint.write_model(ours(layers=2), Notes(), folder)
     assert (folder / "README.md").read_text() == "mine"
     assert (folder / "pytorch_model.bin").read_text() == "mine too"
     assert (folder / "tokenizer.json").exists()
-    assert same(checkpoint.read(folder), ours(layers=2))
+    assert same(checkpoint.read_model(folder), ours(layers=2))
 
 
 def test_the_tokenizers_files_come_with_the_model(tmp_path: Path) -> None:
     tokenizer = Tokenizer.load("gpt2")
-    checkpoint.write(ours(), tokenizer, tmp_path / "model")
+    checkpoint.write_model(ours(), tokenizer, tmp_path / "model")
     again = Tokenizer.load(tmp_path / "model")
     text = "A robot must obey the orders given it."
     assert again.encode(text) == tokenizer.encode(text)
@@ -67,14 +67,14 @@ def test_the_tokenizers_files_come_with_the_model(tmp_path: Path) -> None:
 def test_one_file_replaces_shards_and_shards_replace_one_file(folder: Path) -> None:
     for limit, layers in ((20_000, 2), (10**9, 1), (20_000, 3)):
         model = ours(layers=layers)
-        checkpoint.write(model, None, folder, shard_bytes=limit)
-        assert same(checkpoint.read(folder), model)
+        checkpoint.write_model(model, None, folder, shard_bytes=limit)
+        assert same(checkpoint.read_model(folder), model)
         assert len(list(folder.glob("*.index.json"))) == (limit < 10**9)
         assert (folder / "model.safetensors").exists() == (limit == 10**9)
 
 
 def test_nothing_temporary_is_left_behind(folder: Path) -> None:
-    checkpoint.write(ours(layers=1), None, folder)
+    checkpoint.write_model(ours(layers=1), None, folder)
     assert sorted(listing(folder)) == ["config.json", "generation_config.json", "model.safetensors"]
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
 
@@ -104,9 +104,9 @@ def test_a_full_disk_leaves_the_old_checkpoint_as_it_was(
     with monkeypatch.context() as patch:
         fill_the_disk(patch, nth, method)
         with pytest.raises(CutawayError, match=r"No space left on device \(about .* bytes are needed\).*unchanged"):
-            checkpoint.write(ours(layers=1), None, folder)
+            checkpoint.write_model(ours(layers=1), None, folder)
     assert listing(folder) == before
-    assert same(checkpoint.read(folder), ours())
+    assert same(checkpoint.read_model(folder), ours())
 
 
 @pytest.mark.parametrize(("method", "nth"), [("mkdir", 1), ("open", 1), ("write_text", 2), ("rename", 1)])
@@ -116,7 +116,7 @@ def test_a_full_disk_leaves_nothing_where_nothing_was(
     with monkeypatch.context() as patch:
         fill_the_disk(patch, nth, method)
         with pytest.raises(CutawayError, match="No space left on device"):
-            checkpoint.write(ours(), None, tmp_path / "new")
+            checkpoint.write_model(ours(), None, tmp_path / "new")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -134,7 +134,7 @@ def test_a_tokenizer_that_fails_leaves_the_old_checkpoint(folder: Path) -> None:
 
     before = listing(folder)
     with pytest.raises(RuntimeError, match="broken"):
-        checkpoint.write(ours(layers=1), Broken(), folder)
+        checkpoint.write_model(ours(layers=1), Broken(), folder)
     assert listing(folder) == before
 
 
@@ -147,7 +147,7 @@ def test_the_config_is_the_first_to_go_and_the_last_to_come(folder: Path, monkey
         return real(self, target)
 
     monkeypatch.setattr(Path, "replace", watch)
-    checkpoint.write(ours(layers=1), None, folder)
+    checkpoint.write_model(ours(layers=1), None, folder)
     assert moves[0] == ("config.json", False)
     assert moves[-1] == ("config.json", True)
 
@@ -155,16 +155,16 @@ def test_the_config_is_the_first_to_go_and_the_last_to_come(folder: Path, monkey
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(CutawayError, match="Nothing could be written to"):
-        checkpoint.write(ours(), None, tmp_path / "file" / "model")
+        checkpoint.write_model(ours(), None, tmp_path / "file" / "model")
     with pytest.raises(CutawayError, match="is a file"):
-        checkpoint.write(ours(), None, tmp_path / "file")
+        checkpoint.write_model(ours(), None, tmp_path / "file")
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="the superuser may write anywhere")
 def test_a_folder_without_permission_is_refused(folder: Path) -> None:
     folder.chmod(0o500)
     with pytest.raises(CutawayError, match="Permission denied"):
-        checkpoint.write(ours(), None, folder)
+        checkpoint.write_model(ours(), None, folder)
     folder.chmod(0o700)
 
 
@@ -176,13 +176,13 @@ def test_a_model_that_could_not_be_read_back_is_not_written(folder: Path) -> Non
     with pytest.raises(
         CutawayError, match=r"transformer\.ln_f\.bias cannot be written as F16: it has values too large"
     ):
-        checkpoint.write(model, None, folder, dtype=torch.float16)
+        checkpoint.write_model(model, None, folder, dtype=torch.float16)
     with torch.no_grad():
         model.final_norm.bias[3] = float("nan")
     with pytest.raises(CutawayError, match=r"transformer\.ln_f\.bias .* NaN"):
-        checkpoint.write(model, None, folder)
+        checkpoint.write_model(model, None, folder)
     with pytest.raises(CutawayError, match=r"torch\.int8"):
-        checkpoint.write(model, None, folder, dtype=torch.int8)
+        checkpoint.write_model(model, None, folder, dtype=torch.int8)
     assert listing(folder) == before
 
 

@@ -117,7 +117,7 @@ class LlamaCpp:
 
 def exported(model: GPT, folder: Path, kind: str, tokenizer: Tokenizer = SMALL) -> Path:
     path = folder / f"model-{kind}.gguf"
-    export.write(model, tokenizer, path, kind)
+    export.write_gguf(model, tokenizer, path, kind)
     return path
 
 
@@ -252,7 +252,7 @@ def test_every_matrix_of_the_named_sizes_can_be_quantized(size: str):
 
 
 def test_the_file_says_what_it_is(model: GPT, tmp_path: Path):
-    export.write(model, SMALL, tmp_path / "model.gguf", "q8_0", name="a small one")
+    export.write_gguf(model, SMALL, tmp_path / "model.gguf", "q8_0", name="a small one")
     facts = {name: field.contents() for name, field in gguf.GGUFReader(tmp_path / "model.gguf").fields.items()}
     expected = {
         "general.architecture": "gpt2",
@@ -278,7 +278,7 @@ def test_the_file_says_what_it_is(model: GPT, tmp_path: Path):
 def test_llama_cpp_cuts_texts_as_we_do(tmp_path: Path):
     tokenizer = Tokenizer.load("gpt2")
     model = random_model(Config(vocabulary=len(tokenizer), context=64, width=16, layers=1, heads=2))
-    export.write(model, tokenizer, tmp_path / "model.gguf")
+    export.write_gguf(model, tokenizer, tmp_path / "model.gguf")
     llama = LlamaCpp(tmp_path / "model.gguf", 64)
     for text in (
         "Hello, world! It's 2019 and we'll see   what   happens.",
@@ -314,7 +314,9 @@ def test_the_model_is_never_held_twice(tmp_path: Path):
 
 def test_progress_counts_to_the_end(model: GPT, tmp_path: Path):
     seen: list[tuple[int, int]] = []
-    export.write(model, SMALL, tmp_path / "m.gguf", "q4_0", progress=lambda done, total: seen.append((done, total)))
+    export.write_gguf(
+        model, SMALL, tmp_path / "m.gguf", "q4_0", progress=lambda done, total: seen.append((done, total))
+    )
     assert seen[-1][0] == seen[-1][1] == sum(tensor.n_bytes for tensor in tensors(tmp_path / "m.gguf").values())
     assert [done for done, _ in seen] == sorted({done for done, _ in seen})
 
@@ -326,7 +328,7 @@ def test_a_full_disk_leaves_what_was_there(model: GPT, tmp_path: Path, room: int
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
     try:
         with pytest.raises(CutawayError, match=r"could be written.*(File too large|No space left on device)"):
-            export.write(model, SMALL, tmp_path / "model.gguf", "f32")
+            export.write_gguf(model, SMALL, tmp_path / "model.gguf", "f32")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert [file.name for file in tmp_path.iterdir()] == ["model.gguf"]
@@ -345,7 +347,7 @@ def test_a_full_disk_leaves_what_was_there(model: GPT, tmp_path: Path, room: int
 )
 def test_what_llama_cpp_would_run_wrongly_is_refused(changes: dict, kind: str, says: str, tmp_path: Path):
     with pytest.raises(CutawayError, match=says):
-        export.write(GPT(SHAPE.but(**changes)), SMALL, tmp_path / "model.gguf", kind)
+        export.write_gguf(GPT(SHAPE.but(**changes)), SMALL, tmp_path / "model.gguf", kind)
     assert not list(tmp_path.iterdir())
 
 
@@ -355,7 +357,7 @@ def test_weights_that_cannot_be_stored_are_refused_by_name(value: float, says: s
     with torch.no_grad():
         model.blocks[1].mlp.widen.weight[3, 4] = value
     with pytest.raises(CutawayError, match=rf"blk\.1\.ffn_up\.weight.*{says}"):
-        export.write(model, SMALL, tmp_path / "model.gguf")
+        export.write_gguf(model, SMALL, tmp_path / "model.gguf")
     assert not list(tmp_path.iterdir())
 
 
@@ -380,19 +382,19 @@ def test_a_tokenizer_with_rules_of_its_own_is_refused(model: GPT, tmp_path: Path
     rules["pre_tokenizer"]["add_prefix_space"] = True
     (tmp_path / "tokenizer.json").write_text(json.dumps(rules), encoding="utf-8")
     with pytest.raises(CutawayError, match="rules of its own"):
-        export.write(model, Tokenizer.load(tmp_path), tmp_path / "model.gguf")
+        export.write_gguf(model, Tokenizer.load(tmp_path), tmp_path / "model.gguf")
     assert not (tmp_path / "model.gguf").exists()
 
 
 def test_a_folder_is_not_overwritten_by_a_file(model: GPT, tmp_path: Path):
     with pytest.raises(CutawayError, match="is a folder"):
-        export.write(model, SMALL, tmp_path)
+        export.write_gguf(model, SMALL, tmp_path)
 
 
 def test_without_the_library_the_error_names_the_extra(model: GPT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "gguf", None)
     with pytest.raises(CutawayError, match=r"pip install 'cutaway\[export\]'"):
-        export.write(model, SMALL, tmp_path / "model.gguf")
+        export.write_gguf(model, SMALL, tmp_path / "model.gguf")
 
 
 @pytest.mark.slow

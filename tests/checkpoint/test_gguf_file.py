@@ -13,7 +13,7 @@ import torch
 import cutaway
 from cutaway import checkpoint
 from cutaway.checkpoint import gguf as export
-from cutaway.checkpoint import gguf_file
+from cutaway.checkpoint.opened import open_checkpoint
 from cutaway.errors import CutawayError
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
@@ -39,7 +39,7 @@ def model_of(config: Config) -> GPT:
 
 def written(folder: Path, config: Config = SHAPE, kind: str = "f32", tokenizer: Tokenizer = TOKENIZER) -> Path:
     path = folder / "model.gguf"
-    export.write(model_of(config), tokenizer, path, kind)
+    export.write_gguf(model_of(config), tokenizer, path, kind)
     return path
 
 
@@ -63,7 +63,7 @@ def test_what_was_written_comes_back(changes: dict, tmp_path: Path):
 @pytest.mark.parametrize("kind", ["f16", "q8_0", "q4_0"])
 def test_rounded_weights_are_those_the_gguf_package_unpacks(kind: str, tmp_path: Path):
     path = written(tmp_path, kind=kind)
-    model = checkpoint.read(path)
+    model = checkpoint.read_model(path)
     theirs = {t.name: gguf.quants.dequantize(t.data, t.tensor_type) for t in gguf.GGUFReader(path).tensors}
     for name, ours in export.named(model):
         assert np.array_equal(ours.detach().numpy(), theirs[name].astype(np.float32)), name
@@ -91,7 +91,7 @@ def test_k_quants_are_read(kind: str, bytes_a_block: int, tmp_path: Path):
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    assert np.array_equal(checkpoint.read(path).blocks[0].attention.projection.weight.detach().numpy(), expected)
+    assert np.array_equal(checkpoint.read_model(path).blocks[0].attention.projection.weight.detach().numpy(), expected)
 
 
 def test_a_stored_copy_of_the_tied_output_is_the_same_matrix(tmp_path: Path):
@@ -100,9 +100,9 @@ def test_a_stored_copy_of_the_tied_output_is_the_same_matrix(tmp_path: Path):
     model = model_of(config)
     with torch.no_grad():
         model.output.weight.copy_(model.token_embedding.weight)
-    export.write(model, TOKENIZER, tmp_path / "twice.gguf", "f16")
+    export.write_gguf(model, TOKENIZER, tmp_path / "twice.gguf", "f16")
     assert checkpoint.read_config(tmp_path / "twice.gguf").tied
-    assert checkpoint.read(tmp_path / "twice.gguf").output is None
+    assert checkpoint.read_model(tmp_path / "twice.gguf").output is None
 
 
 def damaged(tmp_path: Path, change) -> Path:
@@ -129,7 +129,7 @@ def damaged(tmp_path: Path, change) -> Path:
 )
 def test_a_damaged_file_is_named(change, says: str, tmp_path: Path):
     with pytest.raises(CutawayError, match=says):
-        checkpoint.read(damaged(tmp_path, change))
+        checkpoint.read_model(damaged(tmp_path, change))
 
 
 def test_no_flipped_byte_in_the_header_ends_in_anything_but_a_model_or_a_sentence(tmp_path: Path):
@@ -141,7 +141,8 @@ def test_no_flipped_byte_in_the_header_ends_in_anything_but_a_model_or_a_sentenc
         copy[int(chance.integers(header))] = int(chance.integers(256))
         path.write_bytes(copy)
         try:
-            gguf_file.read(path)
-            gguf_file.read_vocabulary(path)
+            opened = open_checkpoint(path)
+            opened.read_model()
+            opened.read_tokenizer()
         except CutawayError:
             pass

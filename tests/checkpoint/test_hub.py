@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cutaway.checkpoint.hub import PINNED, Pin, find, pull
+from cutaway.checkpoint.hub import PINNED, Pin, find_model, pull
 from cutaway.errors import CutawayError
 
 pytestmark = pytest.mark.usefixtures("machine")
@@ -123,7 +123,7 @@ def test_after_a_pull_of_a_pinned_name_no_network_is_needed(there, pinned):
     folder = pull("gpt2")
     there.asked.clear()
     there.stop()
-    assert pull("gpt2") == find("gpt2") == find("openai-community/gpt2", pinned) == folder
+    assert pull("gpt2") == find_model("gpt2") == find_model("openai-community/gpt2", pinned) == folder
     assert there.asked == []
 
 
@@ -131,7 +131,7 @@ def test_our_own_checksum_of_pinned_weights_counts_for_more_than_the_hubs(pinned
     monkeypatch.setitem(PINNED, "gpt2", Pin("openai-community/gpt2", pinned, "0" * 64))
     with pytest.raises(CutawayError, match="wrong checksum"):
         pull("gpt2")
-    assert find("gpt2") is None
+    assert find_model("gpt2") is None
 
 
 def test_without_a_revision_what_is_here_stays_and_main_is_asked_for_by_name(there):
@@ -149,8 +149,8 @@ def test_without_a_revision_what_is_here_stays_and_main_is_asked_for_by_name(the
 def test_a_branch_whose_name_holds_a_slash_is_one_revision(there):
     commit = there.add("ada/tiny", branch="refs/pr/1")
     assert pull("ada/tiny", "refs/pr/1").name == commit
-    assert find("ada/tiny", "refs/pr/1").name == commit
-    assert find("ada/tiny", "main") is None
+    assert find_model("ada/tiny", "refs/pr/1").name == commit
+    assert find_model("ada/tiny", "main") is None
 
 
 @pytest.mark.parametrize("switch", ["CUTAWAY_OFFLINE", "HF_HUB_OFFLINE"])
@@ -314,7 +314,7 @@ BAD_NAMES = ["", "a b", "a/b/c", "/a", "a/", "../a", "a/..", ".", "a--b/c", "-a"
 
 @pytest.mark.parametrize("name", [*BAD_NAMES, "x" * 97, "./gpt2", "C:\\gpt2", "a/b\n"])
 def test_what_cannot_be_a_name_is_refused_before_any_request(there, name):
-    for act in (pull, find):
+    for act in (pull, find_model):
         with pytest.raises(CutawayError, match="is not the name of a model on the hub"):
             act(name)
     assert there.asked == []
@@ -322,7 +322,7 @@ def test_what_cannot_be_a_name_is_refused_before_any_request(there, name):
 
 @pytest.mark.parametrize("revision", ["", "..", "a/../b", "/a", "a b", "a?b", "-x", "a\n", "%2e%2e"])
 def test_what_cannot_be_a_revision_is_refused_before_any_request(there, revision):
-    for act in (pull, find):
+    for act in (pull, find_model):
         with pytest.raises(CutawayError, match="is not a revision"):
             act("ada/tiny", revision)
     assert there.asked == []
@@ -332,4 +332,4 @@ def test_what_cannot_be_a_revision_is_refused_before_any_request(there, revision
 @example("../..", None)
 def test_find_gives_nothing_or_an_error_of_ours_for_any_text(name, revision):
     with contextlib.suppress(CutawayError):
-        assert find(name, revision) is None
+        assert find_model(name, revision) is None

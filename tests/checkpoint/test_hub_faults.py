@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cutaway.checkpoint import hub
-from cutaway.checkpoint.hub import find, local, pull
+from cutaway.checkpoint.hub import find_model, local, pull
 from cutaway.errors import CutawayError
 
 pytestmark = pytest.mark.usefixtures("machine")
@@ -39,7 +39,7 @@ def test_an_interrupted_pull_leaves_its_part_and_the_next_one_goes_on_from_there
         pull("ada/tiny", progress=interrupt)
     kept = (incoming / "model.safetensors.partial").stat().st_size
     assert 0 < kept < len(there.weights)
-    assert find("ada/tiny") is None
+    assert find_model("ada/tiny") is None
     assert local() == []
     there.asked.clear()
     seen: list[tuple[str, int, int]] = []
@@ -100,7 +100,7 @@ def test_a_checksum_that_stays_wrong_is_said_and_nothing_of_it_is_kept(there, fi
         pull("ada/tiny")
     incoming = there.home("ada/tiny") / f"{commit}.incoming"
     assert not list(incoming.glob(f"{file}*"))
-    assert find("ada/tiny") is None
+    assert find_model("ada/tiny") is None
 
 
 @pytest.mark.parametrize("length", [1_000, 307_200, 307_201])  # shorter than the file, as long, longer
@@ -117,7 +117,7 @@ def test_a_file_lost_from_the_store_is_fetched_again_and_the_others_are_not(ther
     there.add("ada/tiny")
     folder = pull("ada/tiny")
     (folder / "config.json").unlink()
-    assert find("ada/tiny") is None
+    assert find_model("ada/tiny") is None
     there.asked.clear()
     assert pull("ada/tiny") == folder
     assert there.contents(folder) == there.fetched
@@ -154,7 +154,7 @@ def test_two_processes_pulling_at_once_fetch_it_once_and_agree(there):
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     answers = {process.communicate(timeout=60)[0].strip() for process in both}
     assert [process.returncode for process in both] == [0, 0]
-    assert answers == {str(find("ada/tiny"))}
+    assert answers == {str(find_model("ada/tiny"))}
     assert there.asked_for("model.safetensors") == [None]
 
 

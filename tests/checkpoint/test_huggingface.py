@@ -62,13 +62,13 @@ def same(a: GPT, b: GPT) -> bool:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    checkpoint.write(ours(), None, tmp_path / "model")
+    checkpoint.write_model(ours(), None, tmp_path / "model")
     return tmp_path / "model"
 
 
 def refused(folder: Path, *words: str) -> str:
     with pytest.raises(CutawayError) as caught:
-        checkpoint.read(folder)
+        checkpoint.read_model(folder)
     message = str(caught.value)
     for word in words:
         assert word in message, message
@@ -97,7 +97,7 @@ def change(folder: Path, **tensors: torch.Tensor | None) -> None:
 @pytest.mark.parametrize("changes", OTHERS.values(), ids=OTHERS.keys())
 def test_our_folder_gives_the_same_logits_in_transformers(tmp_path: Path, changes: dict[str, object]) -> None:
     model = ours(**changes)
-    checkpoint.write(model, None, tmp_path)
+    checkpoint.write_model(model, None, tmp_path)
     reference, report = GPT2LMHeadModel.from_pretrained(tmp_path, output_loading_info=True)
     assert not any(report.values()), report
     assert reference.dtype == torch.float32
@@ -107,8 +107,8 @@ def test_our_folder_gives_the_same_logits_in_transformers(tmp_path: Path, change
 @pytest.mark.parametrize("changes", OTHERS.values(), ids=OTHERS.keys())
 def test_what_we_write_reads_back_bit_for_bit(tmp_path: Path, changes: dict[str, object]) -> None:
     model = ours(**changes)
-    checkpoint.write(model, None, tmp_path)
-    again = checkpoint.read(tmp_path)
+    checkpoint.write_model(model, None, tmp_path)
+    again = checkpoint.read_model(tmp_path)
     assert same(model, again)
     assert again.config == model.config == checkpoint.read_config(tmp_path)
     assert not again.training
@@ -117,13 +117,13 @@ def test_what_we_write_reads_back_bit_for_bit(tmp_path: Path, changes: dict[str,
 
 def test_weights_beyond_the_limit_go_into_shards_that_transformers_reads(tmp_path: Path) -> None:
     model = ours(tied=False)
-    checkpoint.write(model, None, tmp_path, shard_bytes=20_000)
+    checkpoint.write_model(model, None, tmp_path, shard_bytes=20_000)
     shards = sorted(path.name for path in tmp_path.glob("*.safetensors"))
     assert len(shards) > 2
     assert shards[0] == f"model-00001-of-{len(shards):05d}.safetensors"
     index = json.loads((tmp_path / "model.safetensors.index.json").read_text())
     assert index["metadata"]["total_size"] == sum(parameter.nbytes for parameter in model.parameters())
-    assert same(model, checkpoint.read(tmp_path))
+    assert same(model, checkpoint.read_model(tmp_path))
     reference, report = GPT2LMHeadModel.from_pretrained(tmp_path, output_loading_info=True)
     assert not any(report.values()), report
     assert difference(model, reference.eval()) < 1e-5
@@ -132,16 +132,16 @@ def test_weights_beyond_the_limit_go_into_shards_that_transformers_reads(tmp_pat
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_weights_written_in_half_are_half_as_long_and_read_back_rounded(tmp_path: Path, dtype: torch.dtype) -> None:
     model = ours()
-    checkpoint.write(model, None, tmp_path / "half", dtype=dtype)
-    checkpoint.write(model, None, tmp_path / "full")
+    checkpoint.write_model(model, None, tmp_path / "half", dtype=dtype)
+    checkpoint.write_model(model, None, tmp_path / "full")
     sizes = [(tmp_path / name / "model.safetensors").stat().st_size for name in ("half", "full")]
     assert sizes[0] < 0.6 * sizes[1]
     with safe_open(tmp_path / "half" / "model.safetensors", "pt") as file:
         assert file.metadata() == {"format": "pt"}
         assert file.get_tensor("transformer.wte.weight").dtype == dtype
     assert GPT2LMHeadModel.from_pretrained(tmp_path / "half").dtype == dtype
-    assert same(checkpoint.read(tmp_path / "half"), model.to(dtype).float())
-    assert checkpoint.read(tmp_path / "half", dtype=dtype).token_embedding.weight.dtype == dtype
+    assert same(checkpoint.read_model(tmp_path / "half"), model.to(dtype).float())
+    assert checkpoint.read_model(tmp_path / "half", dtype=dtype).token_embedding.weight.dtype == dtype
 
 
 def test_transformers_stops_at_our_end_token(folder: Path) -> None:
@@ -164,21 +164,21 @@ def test_transformers_stops_at_our_end_token(folder: Path) -> None:
 def test_what_transformers_saves_gives_the_same_logits_here(tmp_path: Path, changes: dict[str, object]) -> None:
     reference = theirs(**changes)
     reference.save_pretrained(tmp_path)
-    assert difference(checkpoint.read(tmp_path), reference) < 1e-5
+    assert difference(checkpoint.read_model(tmp_path), reference) < 1e-5
 
 
 def test_shards_that_transformers_saves_are_read(tmp_path: Path) -> None:
     reference = theirs()
     reference.save_pretrained(tmp_path, max_shard_size="20KB")
     assert len(list(tmp_path.glob("model-*.safetensors"))) > 1
-    assert difference(checkpoint.read(tmp_path), reference) < 1e-5
+    assert difference(checkpoint.read_model(tmp_path), reference) < 1e-5
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_that_transformers_saves_is_read_exactly(tmp_path: Path, dtype: torch.dtype) -> None:
     reference = theirs().to(dtype)
     reference.save_pretrained(tmp_path)
-    model = checkpoint.read(tmp_path)
+    model = checkpoint.read_model(tmp_path)
     assert model.token_embedding.weight.dtype == torch.float32
     assert difference(model, reference.float()) < 1e-5
 
@@ -189,7 +189,7 @@ def test_a_base_model_has_no_prefix_and_is_read(tmp_path: Path) -> None:
     assert "wte.weight" in load_file(tmp_path / "model.safetensors")
     with torch.no_grad():
         logits = base(IDS).last_hidden_state @ base.wte.weight.T
-        assert float((checkpoint.read(tmp_path)(IDS) - logits).abs().max()) < 1e-5
+        assert float((checkpoint.read_model(tmp_path)(IDS) - logits).abs().max()) < 1e-5
 
 
 @pytest.mark.parametrize("form", ["zip", "row"])
@@ -201,7 +201,7 @@ def test_a_pickled_state_dict_is_read(tmp_path: Path, form: str, cls: type) -> N
     base = reference if cls is GPT2Model else reference.transformer
     with torch.no_grad():
         logits = base(IDS).last_hidden_state @ base.wte.weight.T
-        assert float((checkpoint.read(tmp_path)(IDS) - logits).abs().max()) < 1e-5
+        assert float((checkpoint.read_model(tmp_path)(IDS) - logits).abs().max()) < 1e-5
 
 
 def test_pickles_in_shards_are_read(tmp_path: Path) -> None:
@@ -216,23 +216,23 @@ def test_pickles_in_shards_are_read(tmp_path: Path) -> None:
         torch.save(half, tmp_path / name)
     index = {"weight_map": {tensor: name for name, half in halves.items() for tensor in half}}
     (tmp_path / "pytorch_model.bin.index.json").write_text(json.dumps(index))
-    assert difference(checkpoint.read(tmp_path), reference) < 1e-5
+    assert difference(checkpoint.read_model(tmp_path), reference) < 1e-5
 
 
 def test_safetensors_win_over_a_pickle_beside_them(folder: Path) -> None:
     (folder / "pytorch_model.bin").write_bytes(b"never looked at")
-    assert same(checkpoint.read(folder), ours())
+    assert same(checkpoint.read_model(folder), ours())
 
 
 def test_the_masks_old_versions_saved_are_ignored(folder: Path) -> None:
     mask = torch.ones(1, 1, 20, 20, dtype=torch.uint8).tril()
     change(folder, transformer__h__0__attn__bias=mask, transformer__h__2__attn__masked_bias=torch.tensor(-1e4))
-    assert same(checkpoint.read(folder), ours())
+    assert same(checkpoint.read_model(folder), ours())
 
 
 def test_an_output_matrix_stored_twice_is_accepted_when_tied(folder: Path) -> None:
     change(folder, lm_head__weight=ours().token_embedding.weight.detach().clone())
-    assert same(checkpoint.read(folder), ours())
+    assert same(checkpoint.read_model(folder), ours())
 
 
 def test_a_config_without_model_type_or_with_only_n_ctx_is_read(folder: Path) -> None:
@@ -250,7 +250,7 @@ def test_the_end_token_is_the_configs_or_the_last(folder: Path, given: object, e
 
 
 def test_the_model_can_be_read_onto_a_device_in_a_type(folder: Path) -> None:
-    model = checkpoint.read(folder, device=torch.device("cpu"), dtype=torch.float64)
+    model = checkpoint.read_model(folder, device=torch.device("cpu"), dtype=torch.float64)
     assert model(IDS).dtype == torch.float64
 
 
@@ -382,7 +382,7 @@ def test_a_folder_in_place_of_the_weights_is_refused(folder: Path) -> None:
 
 
 def shard(folder: Path) -> dict[str, object]:
-    checkpoint.write(ours(), None, folder, shard_bytes=20_000)
+    checkpoint.write_model(ours(), None, folder, shard_bytes=20_000)
     return json.loads((folder / "model.safetensors.index.json").read_text())
 
 

@@ -123,9 +123,9 @@ def test_the_logits_are_nanogpts(bias: bool, prefix: str, tmp_path: Path):
     theirs, path = saved(tmp_path, prefix, bias=bias)
     ids = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]])
     with torch.inference_mode():
-        ours = checkpoint.read(path)(ids)
+        ours = checkpoint.read_model(path)(ids)
         assert torch.allclose(ours, theirs(ids), atol=1e-5)
-        assert torch.equal(checkpoint.read(tmp_path)(ids), ours)  # the folder stands for its file
+        assert torch.equal(checkpoint.read_model(tmp_path)(ids), ours)  # the folder stands for its file
 
 
 def test_characters_are_its_tokens_where_meta_says_so(tmp_path: Path):
@@ -166,7 +166,7 @@ def test_nothing_in_it_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     torch.save({"model": {}, "model_args": ARGS, "extra": Bomb()}, tmp_path / "ckpt.pt")
     with pytest.raises(CutawayError, match="never executed"):
-        checkpoint.read(tmp_path / "ckpt.pt")
+        checkpoint.read_model(tmp_path / "ckpt.pt")
     (tmp_path / "meta.pkl").write_bytes(pickle.dumps({"stoi": Bomb()}))
     saved(tmp_path, vocab_size=len(CHARACTERS))
     with pytest.raises(CutawayError, match="more than plain values"):
@@ -185,4 +185,4 @@ def test_nothing_in_it_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_another_kind_of_file_is_named(content: dict, says: str, tmp_path: Path):
     torch.save(content, tmp_path / "ckpt.pt")
     with pytest.raises(CutawayError, match=says):
-        checkpoint.read(tmp_path / "ckpt.pt")
+        checkpoint.read_model(tmp_path / "ckpt.pt")

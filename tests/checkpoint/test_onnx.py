@@ -63,7 +63,7 @@ def model() -> GPT:
 @pytest.fixture(scope="module")
 def session(model: GPT, tmp_path_factory: pytest.TempPathFactory) -> Session:
     path = tmp_path_factory.mktemp("onnx") / "model.onnx"
-    export.write(model, path)
+    export.write_onnx(model, path)
     return Session(path, SHAPE)
 
 
@@ -93,7 +93,7 @@ def ours(model: GPT, ids: torch.Tensor) -> np.ndarray:
 )
 def test_onnxruntime_gives_our_logits(changes: dict, ids: torch.Tensor, tmp_path: Path):
     model = random_model(SHAPE.but(**changes))
-    export.write(model, tmp_path / "model.onnx")
+    export.write_onnx(model, tmp_path / "model.onnx")
     onnx.checker.check_model(tmp_path / "model.onnx", full_check=True)
     logits, _ = Session(tmp_path / "model.onnx", model.config).run(ids)
     expected = ours(model, ids)
@@ -141,7 +141,7 @@ def test_the_last_position_can_be_used_and_the_next_is_refused(session: Session,
 
 
 def test_the_weights_in_the_file_are_the_models_own(model: GPT, tmp_path: Path):
-    export.write(model, tmp_path / "model.onnx")
+    export.write_onnx(model, tmp_path / "model.onnx")
     there = {
         tensor.name: onnx.numpy_helper.to_array(tensor)
         for tensor in onnx.load(tmp_path / "model.onnx").graph.initializer
@@ -152,7 +152,7 @@ def test_the_weights_in_the_file_are_the_models_own(model: GPT, tmp_path: Path):
 
 
 def test_the_frame_written_by_hand_is_the_one_the_library_would_write(model: GPT, tmp_path: Path):
-    export.write(model, tmp_path / "model.onnx")
+    export.write_onnx(model, tmp_path / "model.onnx")
     written = (tmp_path / "model.onnx").read_bytes()
     assert len(onnx.load_from_string(written).SerializeToString()) == len(written)
 
@@ -173,21 +173,21 @@ def test_a_large_model_has_its_weights_in_a_second_file(
     home, away = tmp_path / "home", tmp_path / "away"
     with monkeypatch.context() as patch:
         patch.setattr(export, "LARGEST", 1_000)
-        export.write(model, home / "model.onnx")
+        export.write_onnx(model, home / "model.onnx")
     assert {file.name for file in home.iterdir()} == {"model.onnx", "model.onnx.data"}
     assert (home / "model.onnx").stat().st_size < 50_000
     home.rename(away)  # the two stay together wherever they go
     onnx.checker.check_model(away / "model.onnx", full_check=True)
     assert np.abs(Session(away / "model.onnx", SHAPE).run(ids)[0] - ours(model, ids)).max() < 1e-4
 
-    export.write(model, away / "model.onnx")  # now small enough for one: the other would only lie about
+    export.write_onnx(model, away / "model.onnx")  # now small enough for one: the other would only lie about
     assert [file.name for file in away.iterdir()] == ["model.onnx"]
     assert np.abs(Session(away / "model.onnx", SHAPE).run(ids)[0] - ours(model, ids)).max() < 1e-4
 
 
 def test_a_model_in_half_precision_is_written_in_float32(model: GPT, ids: torch.Tensor, tmp_path: Path):
     half = random_model(SHAPE).to(torch.bfloat16)
-    export.write(half, tmp_path / "model.onnx")
+    export.write_onnx(half, tmp_path / "model.onnx")
     logits, _ = Session(tmp_path / "model.onnx", SHAPE).run(ids)
     assert np.abs(logits - ours(half.float(), ids)).max() < 1e-4
 
@@ -204,7 +204,7 @@ def test_the_file_says_what_it_is(session: Session):
 
 def test_progress_counts_to_the_end(model: GPT, tmp_path: Path):
     seen: list[tuple[int, int]] = []
-    export.write(model, tmp_path / "model.onnx", progress=lambda done, total: seen.append((done, total)))
+    export.write_onnx(model, tmp_path / "model.onnx", progress=lambda done, total: seen.append((done, total)))
     total = 4 * sum(parameter.numel() for parameter in model.parameters())
     assert seen[-1] == (total, total)
     assert [done for done, _ in seen] == sorted({done for done, _ in seen})
@@ -218,7 +218,7 @@ def test_a_full_disk_leaves_what_was_there(model: GPT, tmp_path: Path, monkeypat
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
     try:
         with pytest.raises(CutawayError, match="could be written"):
-            export.write(model, tmp_path / "model.onnx")
+            export.write_onnx(model, tmp_path / "model.onnx")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert [file.name for file in tmp_path.iterdir()] == ["model.onnx"]
@@ -230,26 +230,26 @@ def test_a_model_that_holds_nan_is_refused_by_name(tmp_path: Path):
     with torch.no_grad():
         model.blocks[1].mlp.widen.weight[3, 4] = float("nan")
     with pytest.raises(CutawayError, match=r"blocks\.1\.mlp\.widen\.weight"):
-        export.write(model, tmp_path / "model.onnx")
+        export.write_onnx(model, tmp_path / "model.onnx")
     assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_is_not_overwritten_by_a_file(model: GPT, tmp_path: Path):
     with pytest.raises(CutawayError, match="is a folder"):
-        export.write(model, tmp_path)
+        export.write_onnx(model, tmp_path)
 
 
 def test_without_the_library_the_error_names_the_extra(model: GPT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(CutawayError, match=r"pip install 'cutaway\[export\]'"):
-        export.write(model, tmp_path / "model.onnx")
+        export.write_onnx(model, tmp_path / "model.onnx")
 
 
 @pytest.mark.slow
 def test_gpt2_small_in_onnxruntime_gives_our_logits(tmp_path: Path):
     torch.manual_seed(0)
     model = GPT(Config()).eval()
-    export.write(model, tmp_path / "gpt2.onnx")
+    export.write_onnx(model, tmp_path / "gpt2.onnx")
     ids = torch.randint(50_257, (1, 200))
     session = Session(tmp_path / "gpt2.onnx", model.config)
     first, kept = session.run(ids[:, :150])

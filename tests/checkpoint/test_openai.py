@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 def refused(folder: Path, *words: str) -> None:
     with pytest.raises(CutawayError) as caught:
-        checkpoint.read(folder)
+        checkpoint.read_model(folder)
     for word in words:
         assert word in str(caught.value), str(caught.value)
 
@@ -43,7 +43,7 @@ def flip(path: Path, at: int) -> None:
 
 
 def test_every_tensor_is_what_tensorflow_was_given_bit_for_bit() -> None:
-    found = tensorflow_file.read(FIXTURE / "model.ckpt")
+    found = tensorflow_file.read_tensorflow(FIXTURE / "model.ckpt")
     with np.load(FIXTURE / "expected.npz") as expected:
         assert sorted(found) == sorted(expected)
         for name in expected:
@@ -53,7 +53,7 @@ def test_every_tensor_is_what_tensorflow_was_given_bit_for_bit() -> None:
 
 
 def test_the_model_holds_those_tensors_in_their_places() -> None:
-    model = checkpoint.read(FIXTURE)
+    model = checkpoint.read_model(FIXTURE)
     assert (
         model.config
         == Config(vocabulary=300, context=16, width=16, layers=2, heads=2)
@@ -81,9 +81,9 @@ def test_the_model_holds_those_tensors_in_their_places() -> None:
 
 
 def test_it_survives_the_way_into_a_hugging_face_folder(tmp_path: Path) -> None:
-    model = checkpoint.read(FIXTURE)
-    checkpoint.write(model, None, tmp_path)
-    again = checkpoint.read(tmp_path).state_dict()
+    model = checkpoint.read_model(FIXTURE)
+    checkpoint.write_model(model, None, tmp_path)
+    again = checkpoint.read_model(tmp_path).state_dict()
     assert all(torch.equal(again[name], value) for name, value in model.state_dict().items())
 
 
@@ -106,17 +106,17 @@ def test_names_become_hugging_faces() -> None:
 def test_the_checkpoint_file_says_which_of_several_is_meant(folder: Path) -> None:
     for name in (DATA, INDEX):
         shutil.copy(folder / name, folder / name.replace("model.ckpt", "model-500"))
-    assert openai.find(folder) == folder / "model.ckpt"
+    assert openai.find_index(folder) == folder / "model.ckpt"
     (folder / "checkpoint").write_text('model_checkpoint_path: "/home/someone/models/model-500"\n')
-    assert openai.find(folder) == folder / "model-500"
-    checkpoint.read(folder)
+    assert openai.find_index(folder) == folder / "model-500"
+    checkpoint.read_model(folder)
     (folder / "checkpoint").unlink()
     refused(folder, "several checkpoints", "model-500.index")
 
 
 def test_the_only_checkpoint_needs_no_checkpoint_file(folder: Path) -> None:
     (folder / "checkpoint").unlink()
-    assert openai.find(folder) == folder / "model.ckpt"
+    assert openai.find_index(folder) == folder / "model.ckpt"
 
 
 # Damage
@@ -247,7 +247,7 @@ def made(folder: Path, index: bytes) -> Path:
 
 
 def test_an_index_made_by_hand_is_read(tmp_path: Path) -> None:
-    found = tensorflow_file.read(made(tmp_path, table(HONEST)))
+    found = tensorflow_file.read_tensorflow(made(tmp_path, table(HONEST)))
     assert torch.equal(found["a"], torch.zeros(2))
 
 
@@ -280,13 +280,13 @@ def test_an_index_made_by_hand_is_read(tmp_path: Path) -> None:
 )
 def test_an_index_that_lies_is_refused(tmp_path: Path, index: bytes, words: str) -> None:
     with pytest.raises(CutawayError, match=words):
-        tensorflow_file.read(made(tmp_path, index))["a"]
+        tensorflow_file.read_tensorflow(made(tmp_path, index))["a"]
 
 
 def test_a_key_that_doubles_as_it_goes_does_not_fill_the_memory(tmp_path: Path) -> None:
     rows = [HEADER, (0, b"k" * 900, entry()), *((900, b"%04d" % i, entry()) for i in range(2000))]
     with pytest.raises(CutawayError, match="the same place"):
-        tensorflow_file.read(made(tmp_path, table(block(rows))))
+        tensorflow_file.read_tensorflow(made(tmp_path, table(block(rows))))
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -297,7 +297,7 @@ def test_a_damaged_entry_is_read_or_refused_and_nothing_else(tmp_path: Path, dat
     for at, byte in data.draw(st.lists(st.tuples(st.integers(0, len(value) - 1), st.integers(0, 255)), min_size=1)):
         value[at] = byte
     try:
-        found = tensorflow_file.read(made(tmp_path, table(block([HEADER, (0, b"a", bytes(value))]))))
+        found = tensorflow_file.read_tensorflow(made(tmp_path, table(block([HEADER, (0, b"a", bytes(value))]))))
         assert found["a"].nbytes <= 8
     except CutawayError:
         pass

@@ -80,7 +80,7 @@ def test_packed_weights_keep_it(folder, tmp_path):
     from cutaway.runtime.native import packed_file as stored
 
     lm = cutaway.load(say(folder, temperature=0.6), weights="int8")
-    stored.write(lm.runtime.packed, lm.tokenizer, tmp_path / "model.cutaway", recommended=lm.recommended)
+    stored.write_packed(lm.runtime.packed, lm.tokenizer, tmp_path / "model.cutaway", recommended=lm.recommended)
     assert cutaway.load(tmp_path / "model.cutaway").recommended == {"temperature": 0.6}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cutaway.checkpoint.hub import PINNED, LocalModel, find, local, pull
+from cutaway.checkpoint.hub import PINNED, LocalModel, find_model, local, pull
 
 pytestmark = pytest.mark.usefixtures("machine")
 
@@ -44,8 +44,14 @@ def test_a_model_in_hugging_faces_cache_is_found_and_left_alone(monkeypatch, tmp
     monkeypatch.setenv(variable, str(tmp_path / "theirs"))
     folder = cached(tmp_path / "theirs" / below, "ada/tiny", HF_FILES)
     before = sorted((tmp_path / "theirs").rglob("*"))
-    assert find("ada/tiny") == find("ada/tiny", "main") == find("ada/tiny", "a" * 40) == pull("ada/tiny") == folder
-    assert find("ada/tiny", "b" * 40) is find("ada/tiny", "v1") is None
+    assert (
+        find_model("ada/tiny")
+        == find_model("ada/tiny", "main")
+        == find_model("ada/tiny", "a" * 40)
+        == pull("ada/tiny")
+        == folder
+    )
+    assert find_model("ada/tiny", "b" * 40) is find_model("ada/tiny", "v1") is None
     assert sorted((tmp_path / "theirs").rglob("*")) == before
 
 
@@ -53,17 +59,17 @@ def test_a_model_in_hugging_faces_cache_is_found_and_left_alone(monkeypatch, tmp
 def test_a_pinned_model_is_found_under_either_of_its_names_in_their_cache(monkeypatch, tmp_path, name):
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "theirs"))
     old = cached(tmp_path / "theirs", name, HF_FILES)
-    assert find("gpt2") == find("openai-community/gpt2") == old  # not the pinned commit, but it is what there is
-    assert find("gpt2", PINNED["gpt2"].revision) is None
+    assert find_model("gpt2") == find_model("openai-community/gpt2") == old  # not the pinned commit, but all there is
+    assert find_model("gpt2", PINNED["gpt2"].revision) is None
     exact = cached(tmp_path / "theirs", name, HF_FILES, PINNED["gpt2"].revision, "pinned")
-    assert find("gpt2") == pull("gpt2") == exact
+    assert find_model("gpt2") == pull("gpt2") == exact
 
 
 @pytest.mark.parametrize("missing", HF_FILES)
 def test_a_model_of_which_their_cache_lacks_a_part_is_not_found(monkeypatch, tmp_path, missing):
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "theirs"))
     cached(tmp_path / "theirs", "ada/tiny", {name: HF_FILES[name] for name in HF_FILES if name != missing})
-    assert find("ada/tiny") is None
+    assert find_model("ada/tiny") is None
     assert local() == []
 
 
@@ -72,7 +78,7 @@ def test_our_store_comes_before_their_cache(there, monkeypatch, tmp_path):
     folder = pull("ada/tiny")
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "theirs"))
     cached(tmp_path / "theirs", "ada/tiny", HF_FILES, commit)
-    assert find("ada/tiny") == folder
+    assert find_model("ada/tiny") == folder
     assert [model.folder for model in local()] == [folder]
 
 
@@ -94,7 +100,7 @@ def test_a_folder_whose_source_file_is_damaged_does_not_count(there, source):
     there.add("ada/tiny")
     folder = pull("ada/tiny")
     (folder / "cutaway-source.json").write_bytes(source)
-    assert find("ada/tiny") is None
+    assert find_model("ada/tiny") is None
     assert pull("ada/tiny") == folder
     assert there.asked_for("model.safetensors") == [None]  # checked again, not fetched again
 
@@ -104,15 +110,15 @@ def test_a_damaged_reference_is_no_commit(monkeypatch, tmp_path, content):
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "theirs"))
     folder = cached(tmp_path / "theirs", "ada/tiny", HF_FILES)
     (folder.parents[1] / "refs" / "main").write_text(content, encoding="latin-1")
-    assert find("ada/tiny", "main") is None
-    assert find("ada/tiny") == folder  # the newest there is
+    assert find_model("ada/tiny", "main") is None
+    assert find_model("ada/tiny") == folder  # the newest there is
 
 
 def test_without_a_main_the_newest_is_taken(monkeypatch, tmp_path):
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "theirs"))
     for age, commit in ((2, "a" * 40), (1, "b" * 40), (3, "c" * 40)):
         os.utime(cached(tmp_path / "theirs", "ada/tiny", HF_FILES, commit, f"v{age}"), (1e9 - age, 1e9 - age))
-    assert find("ada/tiny").name == "b" * 40
+    assert find_model("ada/tiny").name == "b" * 40
 
 
 def test_the_store_is_in_the_users_cache_unless_told_otherwise(there, monkeypatch, tmp_path):

@@ -30,13 +30,13 @@ def save(value: object, path: Path, form: str = "zip", **options: object) -> Pat
 
 def refused(path: Path, *words: str) -> None:
     with pytest.raises(CutawayError) as caught:
-        torch_file.read(path)
+        torch_file.read_torch_file(path)
     for word in (path.name, *words):
         assert word in str(caught.value), str(caught.value)
 
 
 def check_equal(path: Path, expected: dict[str, torch.Tensor]) -> None:
-    found = torch_file.read(path)
+    found = torch_file.read_torch_file(path)
     assert list(found) == list(expected)
     for name, tensor in expected.items():
         assert found[name].dtype == tensor.dtype
@@ -83,7 +83,7 @@ def test_the_older_form_is_read_whatever_its_alignment(tmp_path: Path) -> None:
         state = {"n" * length: torch.arange(5.0), "m" * length: torch.arange(3, dtype=torch.float64)}
         path = save(state, tmp_path / "x.bin", "row")
         check_equal(path, state)
-        for tensor in torch_file.read(path).values():  # not every machine can compute with numbers that lie askew
+        for tensor in torch_file.read_torch_file(path).values():  # not every machine can compute with others
             assert tensor.data_ptr() % tensor.itemsize == 0
 
 
@@ -107,7 +107,7 @@ def test_numbers_of_a_big_endian_machine_are_turned_round(tmp_path: Path) -> Non
 def test_reading_does_not_change_the_file_nor_follow_changes_of_the_tensor(tmp_path: Path) -> None:
     path = save({"a": torch.zeros(4)}, tmp_path / "x.bin")
     before = path.read_bytes()
-    torch_file.read(path)["a"].fill_(1)
+    torch_file.read_torch_file(path)["a"].fill_(1)
     assert path.read_bytes() == before
 
 
@@ -210,7 +210,7 @@ def archive(path: Path, program: bytes, data: bytes = bytes(24), **options: obje
 
 def test_an_honest_archive_is_read(tmp_path: Path) -> None:
     path = archive(tmp_path / "x.bin", pickled((2, 3), (3, 1)), struct.pack("<6f", *range(6)))
-    assert torch.equal(torch_file.read(path)["t0"], torch.arange(6.0).view(2, 3))
+    assert torch.equal(torch_file.read_torch_file(path)["t0"], torch.arange(6.0).view(2, 3))
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_a_damaged_file_is_read_or_refused_and_nothing_else(tmp_path: Path, form
         content[at] = byte
     path.write_bytes(content)
     try:
-        for tensor in torch_file.read(path).values():
+        for tensor in torch_file.read_torch_file(path).values():
             assert tensor.numel() <= len(content)
             tensor.sum()
     except CutawayError:

@@ -17,7 +17,7 @@ from cutaway.checkpoint import gguf
 )
 def test_a_gguf_file_is_a_model(cutaway, verb: list[str], tiny_lm, tmp_path: Path):
     lm = tiny_lm
-    gguf.write(lm.model, lm.tokenizer, tmp_path / "model.gguf", "f16")
+    gguf.write_gguf(lm.model, lm.tokenizer, tmp_path / "model.gguf", "f16")
     said = cutaway(*verb, "--model", tmp_path / "model.gguf", "--json")
     assert said.code == 0, said
     assert json.loads(said.out)

@@ -92,7 +92,7 @@ def test_offline_a_model_that_is_not_here_is_refused(cutaway, monkeypatch, tmp_p
 
 
 def test_loading_a_model_that_is_not_here_fetches_it_with_the_bar(cutaway, fetched, monkeypatch):
-    monkeypatch.setattr(hub, "find", lambda *_: None)
+    monkeypatch.setattr(hub, "find_model", lambda *_: None)
     ran = cutaway("tokens", "x", "--model", "org/name")
     assert fetched == [("org/name", None)]
     assert ran.code == 2  # the two files of this hub hold no vocabulary

@@ -55,7 +55,7 @@ def some_text(rng: random.Random, tokenizer) -> Sequence:
 
 
 def alone(runtime, text: Sequence) -> Sequence:
-    again, scheduler = Sequence(text.prompt, text.settings, text.tokenizer, text.seed, text.sample), Scheduler(runtime)
+    again, scheduler = Sequence(text.prompt, text.settings, text.codec, text.seed, text.sample), Scheduler(runtime)
     scheduler.add(again)
     while scheduler.busy:
         scheduler.step()

@@ -81,7 +81,7 @@ def test_what_is_being_read_is_read_to_its_end_before_the_server_ends(monkeypatc
         go_on.wait(60)
         return tiny_lm
 
-    monkeypatch.setattr("cutaway.language_model.load", load)
+    monkeypatch.setattr("cutaway.loading.load", load)
     models = Models()
     models.wake("builtin")
     reading.wait(60)

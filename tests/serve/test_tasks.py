@@ -23,7 +23,7 @@ def test_every_shipped_model_is_listed_there_or_not(client):
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=needs[name]) for name in ("translator", "summarizer")])
 def test_a_written_answer_is_the_verbs_and_its_attention_that_of_a_run(client, name):
-    from cutaway.language_model import load
+    from cutaway.loading import load
     from cutaway.tasks import load_task
     from cutaway.tasks.answer import summarize, translate
 

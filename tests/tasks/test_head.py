@@ -125,7 +125,7 @@ def test_the_head_and_the_model_below_it_learn(tokenizer):
 
 
 def test_a_language_model_is_not_taken_for_a_classifier(tmp_path):
-    huggingface.write(small(), None, tmp_path, None, 10**9, {})
+    huggingface.write_model(small(), None, tmp_path, None, 10**9, {})
     with pytest.raises(CutawayError, match=r"not a classifier: it has no score\.weight"):
         read_classifier(tmp_path)
 

@@ -9,7 +9,7 @@ import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cutaway.text.bpe import BORDER, PIECE, ByRank, ByRules, engine, learned, pieces, ranked
+from cutaway.text.bpe import BORDER, CHUNK, ByRank, ByRules, chunks, engine, learned, ranked
 from cutaway.text.tokenizer import Tokenizer
 from cutaway.text.vocabulary import ALPHABET, Vocabulary
 
@@ -125,15 +125,15 @@ def test_both_engines_know_special_tokens_wherever_their_id_is(kind: type, first
 @given(text=st.text(st.sampled_from("ab1'!é中 \n\t\r\u00a0\u3000\x1c\x85"), max_size=60), size=st.integers(1, 9))
 @settings(max_examples=300, deadline=None)
 def test_a_text_in_pieces_has_the_tokens_of_the_whole(text: str, size: int) -> None:
-    parts = list(pieces(text, size))
+    parts = list(chunks(text, size))
     assert "".join(parts) == text
     gpt2 = Tokenizer.load()
     assert [i for part in parts for i in gpt2.encode(part)] == gpt2.encode(text)
 
 
 def test_no_piece_is_longer_than_it_must_be() -> None:
-    parts = list(pieces("some words and more " * 100_000, PIECE))
-    assert len(parts) == 8 and max(map(len, parts)) < PIECE + 10
-    assert len(list(pieces(" " * 3 * PIECE + "x", PIECE))) == 2  # a word keeps its space, the others stay together
-    assert list(pieces("a" * 3 * PIECE, PIECE)) == ["a" * 3 * PIECE]
+    parts = list(chunks("some words and more " * 100_000, CHUNK))
+    assert len(parts) == 8 and max(map(len, parts)) < CHUNK + 10
+    assert len(list(chunks(" " * 3 * CHUNK + "x", CHUNK))) == 2  # a word keeps its space, the others stay together
+    assert list(chunks("a" * 3 * CHUNK, CHUNK)) == ["a" * 3 * CHUNK]
     assert BORDER.search("word") is None

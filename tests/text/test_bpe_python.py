@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 
 import pytest
 import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cutaway.text import bpe
-from cutaway.text import bpe_python as bpe_by_hand
-from cutaway.text.bpe_python import BY_HAND, COMMON, ByHand, TokenTable
+from cutaway.text import bpe, bpe_python
+from cutaway.text.bpe_python import COMMON, LONGEST, SHORT, ShortTexts, TokenTable, merge_by_table
 from cutaway.text.tokenizer import Tokenizer
 
 GPT2 = Tokenizer.load("gpt2")
@@ -23,6 +23,19 @@ WORDS = st.sampled_from(
 
 def refuse() -> None:
     raise AssertionError("the whole engine is not needed for that")
+
+
+FULL = GPT2._engine.full  # type: ignore[union-attr]
+"""tiktoken, which GPT2 has from now on, too: what the others are compared with."""
+MERGED = partial(merge_by_table, GPT2.table())  # type: ignore[arg-type]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.one_of(WORDS, st.text(CHARACTERS, max_size=12)), max_size=12).map("".join))
+def test_a_vocabulary_just_read_gives_the_same_ids_by_its_list_of_merges(text):
+    new = Tokenizer(GPT2._vocabulary)
+    assert new.encode(text) == GPT2.encode(text)
+    assert not new._engine.built  # type: ignore[union-attr]
 
 
 def by_hand(tokenizer: Tokenizer = GPT2) -> Tokenizer:
@@ -41,7 +54,7 @@ def test_any_text_in_latin_letters_has_the_ids_that_tiktoken_gives_it(text):
 def test_every_character_is_what_tiktoken_takes_it_for(around):
     hand = by_hand()
     for character in CHARACTERS:
-        hand._engine.room = BY_HAND  # type: ignore[union-attr]
+        hand._engine.room = SHORT  # type: ignore[union-attr]
         text = around.replace("{}", character)
         assert hand.encode(text) == GPT2.encode(text), ascii(text)
 
@@ -51,22 +64,22 @@ def test_a_small_vocabulary_too(tiny_lm):
     assert by_hand(tiny_lm.tokenizer).encode(text) == tiny_lm.tokenizer.encode(text)
 
 
-@pytest.mark.parametrize("text", ["日本", "naïve Ω", "a\u2028b", "x" * (BY_HAND + 1)])
+@pytest.mark.parametrize("text", ["日本", "naïve Ω", "a\u2028b", "x" * (SHORT + 1), "x" * (LONGEST + 1)])
 def test_other_texts_wake_the_whole_engine_which_then_does_the_work(text):
     woken = []
-    engine = ByHand(GPT2.table(), {}, lambda: woken.append(1) or GPT2._engine)  # type: ignore[arg-type, func-returns-value]
+    engine = ShortTexts(MERGED, {}, lambda: woken.append(1) or FULL)  # type: ignore[arg-type, func-returns-value]
     assert engine.encode("Once", False) == GPT2.encode("Once") and not woken
     assert engine.encode(text, False) == GPT2.encode(text) and woken
     assert engine.encode("Once", False) == GPT2.encode("Once") and woken == [1]
 
 
 def test_who_has_much_to_encode_is_given_tiktoken():
-    engine = ByHand(GPT2.table(), {}, lambda: GPT2._engine)  # type: ignore[arg-type]
-    for _ in range(BY_HAND // 1_000):
+    engine = ShortTexts(MERGED, {}, lambda: FULL)  # type: ignore[arg-type]
+    for _ in range(SHORT // 1_000):
         engine.encode("word " * 200, False)
-    assert not engine.awake
+    assert not engine.built
     engine.encode("word " * 200, False)
-    assert engine.awake
+    assert engine.built
 
 
 def test_special_tokens_are_text_unless_asked_for():
@@ -122,4 +135,4 @@ def test_words_are_cut_where_gpt2_cuts_them():
             f"  {character}  ",
             f"'{character}",
         ):
-            assert bpe_by_hand.WORDS.findall(text) == regex.findall(bpe.SPLIT, text), ascii(text)
+            assert bpe_python.WORDS.findall(text) == regex.findall(bpe.SPLIT, text), ascii(text)

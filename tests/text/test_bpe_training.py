@@ -96,7 +96,7 @@ def test_how_the_text_is_cut_up_changes_nothing(
     trained: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bpe_training, "BLOCK", 17)
-    monkeypatch.setattr(bpe_training, "PIECE", 11)
+    monkeypatch.setattr(bpe_training, "CHUNK", 11)
     (tmp_path / "story.txt").write_bytes(STORY.encode())
     assert Tokenizer.train([STORY], 400).merges == trained.merges
     assert Tokenizer.train_files([tmp_path / "story.txt"], 400).merges == trained.merges

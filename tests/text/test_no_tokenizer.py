@@ -89,7 +89,7 @@ def test_what_needs_text_asks_for_a_tokenizer(lm, asked):
 def test_it_is_saved_and_packed_and_loads_again_without_one(bare, tmp_path):
     lm = cutaway.load(bare)
     lm.save(tmp_path / "again")
-    stored.write(pack(lm.model, "float32"), lm.tokenizer, tmp_path / "again.cutaway")
+    stored.write_packed(pack(lm.model, "float32"), lm.tokenizer, tmp_path / "again.cutaway")
     for path in (tmp_path / "again", tmp_path / "again.cutaway"):
         again = cutaway.load(path)
         assert again.generate(IDS, max_tokens=3, temperature=0).ids == lm.generate(IDS, max_tokens=3, temperature=0).ids

@@ -94,7 +94,7 @@ def test_a_model_with_such_tokens_runs_saves_and_packs(tmp_path: Path):
     from cutaway.runtime.native import pack
     from cutaway.runtime.native import packed_file as stored
 
-    stored.write(pack.pack(lm.model, "int8"), tokenizer, tmp_path / "model.cutaway")
+    stored.write_packed(pack.pack(lm.model, "int8"), tokenizer, tmp_path / "model.cutaway")
     assert Tokenizer.load(tmp_path / "model.cutaway").encode("我们 robots") == tokenizer.encode("我们 robots")
 
 

@@ -26,7 +26,7 @@ def numbers(page, selector: str) -> list[float]:
 def test_a_translation_and_its_attention_are_those_of_python(show, settle, tmp_path):
     from cutaway.inspect.between import between
     from cutaway.inspect.runs import run
-    from cutaway.language_model import load
+    from cutaway.loading import load
     from cutaway.tasks import load_task
     from cutaway.tasks.answer import translate
 
@@ -105,7 +105,7 @@ def test_choices_are_written_under_the_text_and_judged(show, settle, judge):
 
 @there
 def test_the_beams_of_a_translation_can_be_turned(show, settle):
-    from cutaway.language_model import load
+    from cutaway.loading import load
     from cutaway.tasks import load_task
     from cutaway.tasks.answer import translate
 

@@ -8,21 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from cutaway.bench.peers import LLAMA_CPP, LlamaCpp
-from cutaway.bench.run import Ours, Report, Runner, median
-from cutaway.runtime.native import packed_file as stored
+from cutaway.bench.run import NativeRunner, Report, Runner, median
 from cutaway.runtime.native.library import default_threads
+from cutaway.runtime.native.packed_file import write_packed
 from cutaway.text.tokenizer import Tokenizer
 
 PROMPT = "Once upon a time"
 
 
-def measure(report: Report, runners: list[Runner], folder: Path, rounds: int) -> Report:
+def measure_first_tokens(report: Report, runners: list[Runner], folder: Path, rounds: int) -> Report:
     """With the first tokens of our int8 and llama.cpp's q8_0, in turns. Of several rounds the first warms up."""
     commands: dict[int, tuple[list[str], int]] = {}
     for number, runner in enumerate(runners):
-        if isinstance(runner, Ours) and runner.weights == "int8" and runner.runs.config.vocabulary == 50_257:
+        if isinstance(runner, NativeRunner) and runner.weights == "int8" and runner.runs.config.vocabulary == 50_257:
             file = folder / "int8.cutaway"
-            stored.write(runner.runs.packed, Tokenizer.load("gpt2"), file)
+            write_packed(runner.runs.packed, Tokenizer.load("gpt2"), file)
             asked = ["generate", "--model", str(file), "--greedy", "--max-tokens", "1", PROMPT]
             commands[number] = ([sys.executable, "-m", "cutaway", *asked], runner.runs.packed.nbytes)
         elif isinstance(runner, LlamaCpp) and runner.weights == "q8_0":
@@ -32,7 +32,7 @@ def measure(report: Report, runners: list[Runner], folder: Path, rounds: int) ->
     memory = dict.fromkeys(commands, 0)
     for count in range(rounds):
         for number, (command, _) in commands.items():
-            took, held = run(command)
+            took, held = run_command(command)
             memory[number] = max(memory[number], held)
             if count or rounds == 1:
                 seconds[number].append(took)
@@ -52,7 +52,7 @@ print(time.perf_counter() - begun, usage.ru_maxrss * 1024)
 """A small process to start from: Linux counts the memory of whoever forks as the child's."""
 
 
-def run(command: list[str]) -> tuple[float, int]:
+def run_command(command: list[str]) -> tuple[float, int]:
     """Seconds until the process is over, and the most bytes it held."""
     told = subprocess.run([sys.executable, "-c", LAUNCH, *command], capture_output=True, text=True, check=True).stdout
     seconds, held = told.split()

@@ -27,10 +27,10 @@ def installed(config: Config, folder: Path, quick: bool = False) -> Iterator[Run
         from cutaway.checkpoint import gguf
 
         for kind in ("q8_0", "q4_0", "f16"):
-            gguf.write(model, Tokenizer.load("gpt2"), folder / f"{kind}.gguf", kind)
+            gguf.write_gguf(model, Tokenizer.load("gpt2"), folder / f"{kind}.gguf", kind)
             yield LlamaCpp(folder / f"{kind}.gguf", kind, config)
     if find_spec("transformers") and config.vocabulary == 50_257:
-        checkpoint.write(model, Tokenizer.load("gpt2"), folder / "huggingface")
+        checkpoint.write_model(model, Tokenizer.load("gpt2"), folder / "huggingface")
         for dtype in transformers_types():
             yield Transformers(folder, dtype)
         if find_spec("ctranslate2"):

@@ -138,7 +138,7 @@ def measure(
         )
         for runner, results in zip(runners, found, strict=True)
     ]
-    kernels = next((runner.runs.kernels for runner in runners if isinstance(runner, Ours)), "")
+    kernels = next((runner.runs.kernels for runner in runners if isinstance(runner, NativeRunner)), "")
     return Report(model, bandwidth, default_threads(), kernels, rows)
 
 
@@ -180,7 +180,7 @@ def read_bandwidth(size: int = 1 << 27) -> float:
     return size * len(arrays) / seconds / 1e9
 
 
-class Ours:
+class NativeRunner:
     """The native engine on random weights of one kind."""
 
     engine = "cutaway"
@@ -247,11 +247,11 @@ def random_weights(config: Config, weights: str) -> Packed:
     return Packed(config, weights, memory)
 
 
-def ours(config: Config, kinds: tuple[str, ...] = KINDS) -> Iterator[Ours]:
+def ours(config: Config, kinds: tuple[str, ...] = KINDS) -> Iterator[NativeRunner]:
     for kind in kinds:
         if kind not in KINDS:
             raise CutawayError(f"There are no weights {kind!r}. Known: {', '.join(KINDS)}.")
-        yield Ours(config, kind)
+        yield NativeRunner(config, kind)
 
 
 def picture(report: Report) -> str:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cutaway.checkpoint.locate import file_kind, is_adapter
-from cutaway.errors import CutawayError
+from cutaway.checkpoint.opened import open_checkpoint
 
 if TYPE_CHECKING:
     import torch
@@ -17,59 +16,20 @@ if TYPE_CHECKING:
     from cutaway.text.tokenizer import Tokenizer
 
 
-def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> GPT:
+def read_model(folder: Path, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> GPT:
     """The model in a folder or a file of any kind, ready to run (in float32 unless told otherwise).
 
     A LoRA adapter's folder gives its base model, with the adapter merged.
     """
-    folder = Path(folder)
-    match file_kind(folder):
-        case "packed":
-            from cutaway.runtime.native import pack
-            from cutaway.runtime.native import packed_file as stored
-
-            return pack.unpack(stored.read(folder)).to(device, dtype)
-        case "gguf":
-            from cutaway.checkpoint import gguf_file
-
-            return gguf_file.read(folder, device, dtype)
-        case "nanogpt":
-            from cutaway.checkpoint import nanogpt
-
-            return nanogpt.read(folder, device, dtype)
-    from cutaway.checkpoint import adapter, huggingface, openai
-
-    if is_adapter(folder):
-        return adapter.read(folder, device, dtype)
-    return (huggingface if _is_huggingface(folder) else openai).read(folder, device, dtype)
+    return open_checkpoint(folder).read_model(device, dtype)
 
 
 def read_config(folder: Path) -> Config:
     """The shape of the model in a folder or a file, without its weights."""
-    folder = Path(folder)
-    match file_kind(folder):
-        case "packed":
-            from cutaway.runtime.native import packed_file as stored
-
-            return stored.read_config(folder)
-        case "gguf":
-            from cutaway.checkpoint import gguf_file
-
-            return gguf_file.read_config(folder)
-        case "nanogpt":
-            from cutaway.checkpoint import nanogpt
-
-            return nanogpt.read_config(folder)
-    from cutaway.checkpoint import shape
-
-    if is_adapter(folder):
-        from cutaway.checkpoint import adapter
-
-        return adapter.read_config(folder)
-    return (shape.read_huggingface if _is_huggingface(folder) else shape.read_openai)(folder)
+    return open_checkpoint(folder).config
 
 
-def write(
+def write_model(
     model: GPT,
     tokenizer: Tokenizer | None,
     folder: Path,
@@ -84,22 +44,4 @@ def write(
     """
     from cutaway.checkpoint import huggingface
 
-    huggingface.write(model, tokenizer, Path(folder), dtype, shard_bytes, recommended or {})
-
-
-def _is_huggingface(folder: Path) -> bool:
-    """Whether the folder is of Hugging Face's kind, or else of OpenAI's; anything else is refused."""
-    if folder.is_file():
-        raise CutawayError(f"{folder} is a file. A model is a folder: give the one the file is in.")
-    if not folder.is_dir():
-        raise CutawayError(f"There is no folder {folder}.")
-    kinds = [name for name in ("config.json", "hparams.json") if (folder / name).exists()]
-    if kinds:
-        return kinds[0] == "config.json"
-    inside = sorted(path.name for path in folder.iterdir())
-    holds = f"It holds {', '.join(inside[:5])}{', ...' if inside[5:] else ''}." if inside else "It is empty."
-    raise CutawayError(
-        f"{folder} is not a model: it has neither config.json (Hugging Face) nor hparams.json (OpenAI). {holds}",
-        "not_a_model",
-        name=str(folder),
-    )
+    huggingface.write_model(model, tokenizer, Path(folder), dtype, shard_bytes, recommended or {})

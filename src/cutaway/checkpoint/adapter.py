@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cutaway.checkpoint.files import read_json, replacing, shown
-from cutaway.checkpoint.locate import ADAPTER, SHIPPED, is_adapter, locate
+from cutaway.atomic import replacing
+from cutaway.checkpoint.files import read_json, shown
+from cutaway.checkpoint.locate import ADAPTER, SHIPPED, locate
 from cutaway.errors import CutawayError
 
 if TYPE_CHECKING:
@@ -48,13 +49,6 @@ def base_of(folder: Path) -> Path:
         raise CutawayError(f"{folder} is an adapter for {name}, which is not on this machine: {error}") from None
 
 
-def tokenizer_folder(folder: Path) -> Path:
-    """Where the tokenizer is: with the adapter, or else with its base."""
-    if not is_adapter(folder) or any((folder / name).is_file() for name in TOKENIZERS):
-        return folder
-    return tokenizer_folder(base_of(folder))
-
-
 def settings_of(folder: Path) -> dict[str, Any]:
     """What adapter_config.json says, refused if it is not of plain LoRA."""
     path = folder / ADAPTER
@@ -67,21 +61,10 @@ def settings_of(folder: Path) -> dict[str, Any]:
     return given
 
 
-def read_config(folder: Path) -> Config:
+def config_with(folder: Path, config: Config) -> Config:
     """The shape of an adapter's base, with the entries the adapter adds."""
-    from cutaway import checkpoint
-
-    config = checkpoint.read_config(base_of(folder))
     whole = tensors_of(folder)[1]
     return config.but(vocabulary=len(whole[EMBEDDING]), end_token=config.end) if EMBEDDING in whole else config
-
-
-def read(folder: Path, device: Any = None, dtype: Any = None) -> GPT:
-    """An adapter's base model, with the adapter merged."""
-    from cutaway import checkpoint
-
-    model = merged(checkpoint.read(base_of(folder)), folder)
-    return model.to(device or "cpu", dtype) if device or dtype else model
 
 
 def tensors_of(folder: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, Tensor]]:
@@ -168,7 +151,7 @@ class Adapter:
     """The token embedding, if it has entries that the base has not."""
 
 
-def write(adapter: Adapter, config: Config, tokenizer: Tokenizer, folder: Path) -> None:
+def write_adapter(adapter: Adapter, config: Config, tokenizer: Tokenizer, folder: Path) -> None:
     """Write an adapter that `cutaway.load` and PEFT both read; one that is there is replaced whole or not at all."""
     import torch
 

@@ -1,19 +1,12 @@
-"""What every kind of checkpoint needs of the file system: JSON, weight files, and a folder replaced all at once."""
+"""What every kind of checkpoint needs of the file system: JSON, and files of weights."""
 
 from __future__ import annotations
 
-import errno
 import json
-import os
-import re
-import shutil
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cutaway.atomic import flush
 from cutaway.errors import CutawayError
 
 if TYPE_CHECKING:
@@ -80,57 +73,3 @@ def shown(name: str) -> str:
     """A name out of a file, fit for a message: short, and with nothing in it that a terminal would obey."""
     short = name if len(name) <= 100 else name[:100] + "..."
     return short if short.isprintable() else ascii(short)
-
-
-@contextmanager
-def replacing(folder: Path, last: str, stale: re.Pattern[str], size: int) -> Iterator[Path]:
-    """Write into the folder this gives; at the end its files take their places in `folder`, all of them or none.
-
-    Files already there stay, unless they have the name of a new one or one that matches `stale`. The file called `last`
-    is the first to go and the last to come, so that a reader finds the old checkpoint, the new one or none, but no mix.
-    `size` is about how many bytes are needed, for the message when there are not so many.
-    """
-    beside = folder if folder.is_dir() else folder.parent
-    new = beside / f".{folder.name}.{uuid.uuid4().hex[:8]}.partial"
-    try:
-        try:
-            new.mkdir(parents=True)
-            yield new
-            for path in new.iterdir():
-                flush(path)
-            if beside is folder:
-                old = {path.name for path in folder.iterdir() if stale.fullmatch(path.name)}
-                _swap(new, folder, last, old)
-            else:
-                new.rename(folder)
-        finally:
-            shutil.rmtree(new, ignore_errors=True)
-    except OSError as error:
-        need = f" (about {size:,} bytes are needed)" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
-        raise CutawayError(
-            f"Nothing could be written to {folder}: {error.strerror or error}{need}. What was there is unchanged."
-        ) from error
-
-
-def _swap(new: Path, folder: Path, last: str, stale: Iterable[str]) -> None:
-    """Old files out, new files in; if anything goes wrong, back again."""
-    names = sorted((path.name for path in new.iterdir()), key=lambda name: name == last)
-    out = sorted({*names, *stale}, key=lambda name: name != last)
-    aside = new / "old"
-    aside.mkdir()
-    moved: list[str] = []
-    placed: list[str] = []
-    try:
-        for name in out:
-            if os.path.lexists(folder / name):
-                (folder / name).replace(aside / name)
-                moved.append(name)
-        for name in names:
-            (new / name).replace(folder / name)
-            placed.append(name)
-    except BaseException:
-        for name in placed:
-            (folder / name).unlink()
-        for name in moved:
-            (aside / name).replace(folder / name)
-        raise

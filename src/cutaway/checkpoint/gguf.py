@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 import cutaway
-from cutaway.checkpoint.files import replacing
+from cutaway.atomic import replacing
 from cutaway.checkpoint.names import finite
 from cutaway.errors import CutawayError, nearest
 from cutaway.models.gpt2.model import GPT, Block
@@ -39,7 +39,7 @@ PARTS = {
 """llama.cpp's name for each part of a block, and GPT-2's own."""
 
 
-def write(
+def write_gguf(
     model: GPT,
     tokenizer: Tokenizer,
     path: Path,

@@ -155,9 +155,9 @@ def open_gguf(path: Path) -> GGUF:
                 "2 and 3 are supported. llama.cpp's own converter writes such a file."
             )
         tensors, settings = reader.count(), reader.count()
-        said = {reader.text(): reader.value(reader.number("I")) for _ in range(settings)}
+        stated = {reader.text(): reader.value(reader.number("I")) for _ in range(settings)}
         found = {reader.text(): described(reader, gguf) for _ in range(tensors)}
-        alignment = said.get("general.alignment", 32)
+        alignment = stated.get("general.alignment", 32)
         if type(alignment) is not int or alignment < 1:
             raise Damaged(f"an alignment of {alignment!r}")
         start = -(-reader.at // alignment) * alignment
@@ -167,7 +167,7 @@ def open_gguf(path: Path) -> GGUF:
                 raise Damaged(f"{shown(name)} lies beyond its end")
     except Damaged as error:
         raise CutawayError(f"{path} is damaged or truncated: {error}. Download it again.") from None
-    return GGUF(path, data, said, placed)
+    return GGUF(path, data, stated, placed)
 
 
 def described(reader: Reader, gguf: Any) -> Stored:
@@ -186,12 +186,8 @@ def described(reader: Reader, gguf: Any) -> Stored:
     return Stored(shape, kind, start, count // block * size)
 
 
-def read_config(path: Path) -> Config:
-    """The shape of the GPT-2 in a GGUF file."""
-    return config_of(open_gguf(path))
-
-
 def config_of(file: GGUF) -> Config:
+    """The shape of the GPT-2 in a GGUF file."""
     kind = file.settings.get("general.architecture")
     if kind != "gpt2":
         raise CutawayError(f"{file.path} holds a model of the kind {shown(str(kind))!r}, and only 'gpt2' is supported.")
@@ -219,16 +215,16 @@ def config_of(file: GGUF) -> Config:
         raise CutawayError(f"{file.path}: {error}") from None
 
 
-def read(path: Path, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> GPT:
-    """The model in a GGUF file; quantised weights become the numbers they stand for."""
-    file = open_gguf(path)
-    config = config_of(file)
+def read_model(
+    file: GGUF, config: Config, device: torch.device | str | None = None, dtype: torch.dtype | None = None
+) -> GPT:
+    """The model of this shape in a GGUF file; quantised weights become the numbers they stand for."""
     readers: dict[str, Callable[[], Tensor]] = {}
     for name in file.tensors:
         if config.tied and name == "output.weight":
             continue
         readers[renamed(name)] = partial(stored_as_published, file, name)
-    return names.build(config, Lazy(readers), str(path), device, dtype)
+    return names.build(config, Lazy(readers), str(file.path), device, dtype)
 
 
 def renamed(name: str) -> str:
@@ -245,9 +241,9 @@ def stored_as_published(file: GGUF, name: str) -> Tensor:
     return tensor.T if BLOCK.fullmatch(name) and tensor.ndim == 2 else tensor
 
 
-def read_vocabulary(path: Path) -> Vocabulary:
+def vocabulary_of(file: GGUF) -> Vocabulary:
     """The tokens and merges in a GGUF file."""
-    settings = open_gguf(path).settings
+    path, settings = file.path, file.settings
     kind, cut = settings.get("tokenizer.ggml.model"), settings.get("tokenizer.ggml.pre", "gpt-2")
     if kind is None:
         raise NoVocabulary(f"{path} holds no tokenizer. Name the one to use: tokenizer=, or --tokenizer.")

@@ -34,7 +34,7 @@ from cutaway.checkpoint.store import (
     SOURCE,
     LocalModel,
     Pin,
-    find,
+    find_model,
     home_of,
     inside,
     known,
@@ -49,7 +49,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-__all__ = ["PINNED", "LocalModel", "Pin", "Progress", "find", "local", "pull"]
+__all__ = ["PINNED", "LocalModel", "Pin", "Progress", "find_model", "local", "pull"]
 
 Progress = Callable[[str, int, int], None]
 
@@ -74,20 +74,20 @@ def pull(name: str, revision: str | None = None, progress: Progress | None = Non
         revision = pin.revision
     settled = revision is None or COMMIT.fullmatch(revision)
     offline = _offline()
-    found = find(name, revision) if settled or offline else None
+    found = find_model(name, revision) if settled or offline else None
     if found:
         return found
     if offline:
         at = f" at {revision}" if revision else ""
-        said = f"{name}{at} is not on this machine, and {offline} forbids asking the hub. {_have()}"
-        raise CutawayError(said, "offline", name=name, setting=offline)
+        message = f"{name}{at} is not on this machine, and {offline} forbids asking the hub. {_have()}"
+        raise CutawayError(message, "offline", name=name, setting=offline)
     hub = _Hub()
     commit, files = hub.listing(name, revision or "main")
     if pin and pin.weights and commit == pin.revision:  # our own checksum counts for more than what the hub says
         files = [replace(file, sha256=pin.weights) if file.name == "model.safetensors" else file for file in files]
     home = home_of(name)
     try:
-        folder = find(name, commit) or _fetch(hub, home, name, commit, files, progress or (lambda *_: None))
+        folder = find_model(name, commit) or _fetch(hub, home, name, commit, files, progress or (lambda *_: None))
         if revision != commit:
             _write(home / "refs" / (revision or "main"), commit)
     except BrokenPipeError:
@@ -289,7 +289,7 @@ class _Hub:
         response = self.open(f"/{name}/resolve/{commit}/{quote(file.name)}", name, commit, start=done)
         if response is None:
             partial.unlink()
-            raise _Dropped(f"{self.host} has less of {file.name} than it said")
+            raise _Dropped(f"{self.host} has less of {file.name} than it message")
         with response, partial.open("ab") as out:
             if not response.headers.get("Content-Range", "").startswith(f"bytes {done}-"):
                 done = 0
@@ -331,12 +331,12 @@ class _Hub:
 
     def refusal(self, error: urllib.error.HTTPError, name: str, revision: str) -> Exception:
         """What an answer that is not the file means, for the person who asked."""
-        code, why = error.code, error.headers.get("X-Error-Code", "")
+        code, reason = error.code, error.headers.get("X-Error-Code", "")
         if code >= 500 or code in (408, 429):
             return _Dropped(f"{self.host} answered {code} ({error.reason}): it is busy or broken, try again later")
-        if why == "RevisionNotFound":
+        if reason == "RevisionNotFound":
             return CutawayError(f"{name} on {self.host} has no revision {revision!r}.")
-        if why == "GatedRepo":
+        if reason == "GatedRepo":
             return CutawayError(
                 f"{name} is gated: accept its terms at {self.address}/{name}, then set HF_TOKEN to a token of yours."
             )
@@ -346,8 +346,8 @@ class _Hub:
             private = "HF_TOKEN may not read it" if "Authorization" in self.headers else "set HF_TOKEN"
             at = "" if revision == "main" else f" with a revision {revision!r}"
             hint = "" if known(name, None)[1] else nearest(name.rpartition("/")[2], PINNED)
-            said = f"No model called {name}{at} on {self.host} (or it is private: {private}).{hint}"
-            return CutawayError(said, "not_on_hub", name=name, host=self.host)
+            message = f"No model called {name}{at} on {self.host} (or it is private: {private}).{hint}"
+            return CutawayError(message, "not_on_hub", name=name, host=self.host)
         return CutawayError(f"{self.host} answered {code} ({error.reason}) when asked for {name}.")
 
 

@@ -15,10 +15,11 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from cutaway.atomic import replacing
 from cutaway.checkpoint import names, torch_file
-from cutaway.checkpoint.files import Lazy, check, plain, read_json, replacing, shown
+from cutaway.checkpoint.files import Lazy, check, plain, read_json, shown
 from cutaway.checkpoint.recommended import FILE, to_file
-from cutaway.checkpoint.shape import CONFIG, read_huggingface
+from cutaway.checkpoint.shape import CONFIG
 from cutaway.errors import CutawayError
 from cutaway.models.architecture import architecture
 from cutaway.models.gpt2.model import GPT
@@ -34,10 +35,11 @@ DTYPES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", to
 OURS = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?")
 
 
-def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> GPT:
-    """The model in a Hugging Face folder."""
-    config = read_huggingface(folder)
-    source = find(folder)
+def read_model(
+    folder: Path, config: Config, device: torch.device | str | None = None, dtype: torch.dtype | None = None
+) -> GPT:
+    """The model of this shape in a Hugging Face folder."""
+    source = find_weights(folder)
     tensors = read_tensors(source)
     if SCORE in tensors:
         raise CutawayError(
@@ -49,7 +51,7 @@ def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dt
     return names.build(config, tensors, str(source), device, dtype)
 
 
-def find(folder: Path) -> Path:
+def find_weights(folder: Path) -> Path:
     """The file that holds the weights, or says which files do; safetensors before pickles."""
     candidates = [WEIGHTS, f"{WEIGHTS}.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"]
     for name in candidates:
@@ -74,7 +76,7 @@ def read_tensors(source: Path) -> Lazy:
 
 def _read_file(path: Path) -> Lazy:
     if check(path).suffix != ".safetensors":
-        return torch_file.read(path)
+        return torch_file.read_torch_file(path)
     try:
         file = safe_open(path, framework="pt")
         return Lazy({name: partial(_tensor, file, name, path) for name in file.keys()})  # noqa: SIM118
@@ -91,7 +93,7 @@ def _tensor(file: Any, name: str, path: Path) -> Tensor:
         raise CutawayError(f"{path}: {name} cannot be read ({error}).") from None
 
 
-def write(
+def write_model(
     model: GPT,
     tokenizer: Tokenizer | None,
     folder: Path,
@@ -99,7 +101,7 @@ def write(
     shard_bytes: int,
     recommended: Mapping[str, Any],
 ) -> None:
-    """See `cutaway.checkpoint.write`."""
+    """See `cutaway.checkpoint.write_model`."""
     kind = dtype or model.token_embedding.weight.dtype
     with writing(folder, list(names.stored_tensors(model)), kind, shard_bytes) as new:
         _write_json(new / FILE, to_file(recommended, model.config.end))

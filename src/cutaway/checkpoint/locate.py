@@ -25,11 +25,6 @@ def is_adapter(folder: str | Path) -> bool:
     return (Path(folder) / ADAPTER).is_file() and not (Path(folder) / "config.json").is_file()
 
 
-def is_packed(path: str | Path) -> bool:
-    """Whether this is such a file, which stands for itself where others are folders."""
-    return Path(path).suffix == PACKED and Path(path).is_file()
-
-
 def file_kind(path: str | Path) -> str | None:
     """Which kind of file holds a whole model here: "packed", "gguf" or "nanogpt"; None for a folder of several."""
     path = Path(path)
@@ -65,7 +60,7 @@ def locate(name: str | Path, progress: Callable[[str, int, int], None] | None = 
     from cutaway.checkpoint import hub  # with all of Python's network
 
     try:
-        return hub.find(name) or hub.pull(name, progress=progress)
+        return hub.find_model(name) or hub.pull(name, progress=progress)
     except CutawayError as error:
-        said = f"{error}{nearest(name, SHIPPED)} The model that ships is called builtin."
-        raise CutawayError(said, error.code, **error.values) from None
+        message = f"{error}{nearest(name, SHIPPED)} The model that ships is called builtin."
+        raise CutawayError(message, error.code, **error.values) from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,21 +42,25 @@ GPT2_ROWS = 50_304
 """nanoGPT makes GPT-2's 50,257 rows a rounder number; the last 47 stand for nothing."""
 
 
-def read_config(path: Path) -> Config:
-    """The shape of the model in a checkpoint, or in a folder with one."""
-    return open_checkpoint(path)[0]
+@dataclass(frozen=True)
+class Stored:
+    """A checkpoint: its shape, the weights by their names in the file, and whether its layers have biases."""
+
+    path: Path
+    config: Config
+    weights: Lazy
+    biases: bool
 
 
-def read(path: Path, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> GPT:
-    """The model in a checkpoint, or in a folder with one."""
-    config, stored, biases = open_checkpoint(path)
+def read_model(stored: Stored, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> GPT:
+    """The model in a checkpoint."""
     readers: dict[str, Callable[[], Tensor]] = {}
-    for name, reader in stored.readers.items():
+    for name, reader in stored.weights.readers.items():
         theirs = name.removeprefix(COMPILED).removeprefix(PREFIX)
         readers[theirs] = partial(transposed, reader) if MATRIX.fullmatch(theirs) else reader
-        if not biases and BIASED.fullmatch(theirs):  # trained without: adding nothing is the same
+        if not stored.biases and BIASED.fullmatch(theirs):  # trained without: adding nothing is the same
             readers[theirs.replace("weight", "bias")] = partial(zeros, reader)
-    return names.build(config, Lazy(readers), str(file_of(path)), device, dtype)
+    return names.build(stored.config, Lazy(readers), str(stored.path), device, dtype)
 
 
 def transposed(reader: Callable[[], Tensor]) -> Tensor:
@@ -69,12 +73,15 @@ def zeros(reader: Callable[[], Tensor]) -> Tensor:
     return torch.zeros(len(reader()))
 
 
-def read_tokenizer(path: Path) -> Tokenizer:
-    """By `meta.pkl` beside the checkpoint, or else GPT-2's, as nanoGPT's own sample.py has it."""
+def read_tokenizer(path: Path, count: Callable[[], int]) -> Tokenizer:
+    """By `meta.pkl` beside the checkpoint, or else GPT-2's, as nanoGPT's own sample.py has it.
+
+    `count` gives the number of tokens, if it is needed.
+    """
     meta = file_of(path).with_name(META)
     if meta.is_file():
         return Tokenizer(characters(torch_file.read_plain(meta), meta))
-    rows = read_config(path).vocabulary
+    rows = count()
     if len(gpt2 := Tokenizer.load("gpt2")) <= rows <= GPT2_ROWS:
         return gpt2
     raise NoVocabulary(
@@ -83,8 +90,8 @@ def read_tokenizer(path: Path) -> Tokenizer:
     )
 
 
-def open_checkpoint(path: Path) -> tuple[Config, Lazy, bool]:
-    """The shape, the weights by their names in the file, and whether its layers have biases."""
+def open_nanogpt(path: Path) -> Stored:
+    """A checkpoint, or the one in a folder; of its weights only what is asked for is read."""
     path, shape = file_of(path), dict[str, Any]()
 
     def weights(whole: Any) -> Any:
@@ -104,7 +111,7 @@ def open_checkpoint(path: Path) -> tuple[Config, Lazy, bool]:
     gpt2 = SIZES["gpt2"].vocabulary
     if gpt2 <= config.vocabulary <= GPT2_ROWS:
         config = config.but(end_token=gpt2 - 1)
-    return config, stored, shape.get("bias", True) is not False
+    return Stored(path, config, stored, shape.get("bias", True) is not False)
 
 
 def file_of(path: Path) -> Path:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 import cutaway
-from cutaway.checkpoint.files import replacing
+from cutaway.atomic import replacing
 from cutaway.checkpoint.names import finite
 from cutaway.errors import CutawayError
 from cutaway.models.gpt2.model import GPT, Attention, Block
@@ -33,7 +33,7 @@ FORMAT = 9  # the file format that came with it; runtimes that know neither are 
 PAGE = 4_096  # tensors in the second file begin at a page, so that they can be mapped instead of read
 
 
-def write(model: GPT, path: Path, progress: Callable[[int, int], None] | None = None) -> None:
+def write_onnx(model: GPT, path: Path, progress: Callable[[int, int], None] | None = None) -> None:
     """Write the model in float32, over 1.8 GB with the weights in `PATH.data`; `progress(done, total)` counts bytes.
 
     Inputs: `input_ids` and `position_ids` [batch, query], `attention_mask` [batch, past + query] with 0 for padding,

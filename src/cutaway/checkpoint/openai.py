@@ -12,24 +12,27 @@ from torch import Tensor
 
 from cutaway.checkpoint import names, tensorflow_file
 from cutaway.checkpoint.files import Lazy, check
-from cutaway.checkpoint.shape import HPARAMS, read_openai
+from cutaway.checkpoint.shape import HPARAMS
 from cutaway.errors import CutawayError
 from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
 
 LEAVES = {"w": "weight", "g": "weight", "b": "bias"}
 NAME = re.compile(r"model/(?:h(\d+)/)?((?:[a-z]\w*/)*[a-z]\w*)/([wgb])")
 
 
-def read(folder: Path, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> GPT:
-    """The model in a folder of OpenAI's files."""
-    prefix = find(folder)
-    stored = tensorflow_file.read(prefix)
+def read_model(
+    folder: Path, config: Config, device: torch.device | str | None = None, dtype: torch.dtype | None = None
+) -> GPT:
+    """The model of this shape in a folder of OpenAI's files."""
+    prefix = find_index(folder)
+    stored = tensorflow_file.read_tensorflow(prefix)
     readers: dict[str, Callable[[], Tensor]] = {name: partial(_matrix, stored, name) for name in stored}
     renamed = Lazy({rename(name): reader for name, reader in readers.items()})
-    return names.build(read_openai(folder), renamed, str(prefix) + ".index", device, dtype)
+    return names.build(config, renamed, str(prefix) + ".index", device, dtype)
 
 
-def find(folder: Path) -> Path:
+def find_index(folder: Path) -> Path:
     """The checkpoint in the folder, without `.index`: the one that `checkpoint` names, or the only one there is."""
     if (folder / "checkpoint").is_file():
         text = check(folder / "checkpoint").read_bytes()[:10_000].decode(errors="replace")

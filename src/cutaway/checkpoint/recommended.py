@@ -24,10 +24,10 @@ def read_recommended(folder: Path) -> dict[str, Any]:
     path = folder / FILE
     if not path.is_file():
         return {}
-    said = read_json(path)
-    if said.get("do_sample") is False:
+    given = read_json(path)
+    if given.get("do_sample") is False:
         return {"top_k": 1}
-    found = {name: said[name] for name in NAMES if said.get(name) is not None}
+    found = {name: given[name] for name in NAMES if given.get(name) is not None}
     if any(isinstance(value, bool) or not isinstance(value, int | float) for value in found.values()):
         name = next(
             name for name, value in found.items() if isinstance(value, bool) or not isinstance(value, int | float)
@@ -44,9 +44,9 @@ def read_recommended(folder: Path) -> dict[str, Any]:
 
 def to_file(recommended: Mapping[str, Any], end: int) -> dict[str, Any]:
     """What the file holds: which token ends a text, and what is recommended, if anything is."""
-    said: dict[str, Any] = {"bos_token_id": end, "eos_token_id": end}
+    given: dict[str, Any] = {"bos_token_id": end, "eos_token_id": end}
     if recommended.get("top_k") == 1:
-        return {**said, "do_sample": False}
+        return {**given, "do_sample": False}
     if recommended:
-        said["do_sample"] = True
-    return {**said, **{name: 0 if value is None else value for name, value in recommended.items()}}
+        given["do_sample"] = True
+    return {**given, **{name: 0 if value is None else value for name, value in recommended.items()}}

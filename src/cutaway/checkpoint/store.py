@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cutaway.errors import CutawayError
+from cutaway.home import cutaway_home, user_cache
 
 SOURCE = "cutaway-source.json"
 """The file in a folder of ours that says where the others came from, and their checksums."""
@@ -66,7 +67,7 @@ PINNED: dict[str, Pin] = {
 """The four models OpenAI published, each at one commit, so that `gpt2` means the same bytes today and next year."""
 
 
-def find(name: str, revision: str | None = None) -> Path | None:
+def find_model(name: str, revision: str | None = None) -> Path | None:
     """The folder of a model that is already on this machine, ours before Hugging Face's; None if it is not here.
 
     Without a revision: the pinned commit, else what `main` was when last fetched, else the newest there is.
@@ -146,19 +147,13 @@ def inside(folder: Path) -> list[Path]:
 
 
 def _store() -> Path:
-    home = os.environ.get("CUTAWAY_HOME")
-    return (Path(home).expanduser().absolute() if home else _cache() / "cutaway") / "models"
+    return cutaway_home() / "models"
 
 
 def _huggingface() -> Path:
     hub = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
     home = os.environ.get("HF_HOME")
-    return Path(hub or (Path(home) / "hub" if home else _cache() / "huggingface" / "hub")).expanduser().absolute()
-
-
-def _cache() -> Path:
-    xdg = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return xdg if xdg.is_absolute() else Path.home() / ".cache"
+    return Path(hub or (Path(home) / "hub" if home else user_cache() / "huggingface" / "hub")).expanduser().absolute()
 
 
 @dataclass(frozen=True)

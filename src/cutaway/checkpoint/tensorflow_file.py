@@ -42,7 +42,7 @@ class Entry:
     checksum: int
 
 
-def read(prefix: Path) -> Lazy:
+def read_tensorflow(prefix: Path) -> Lazy:
     """The tensors of the checkpoint whose index is `<prefix>.index`, by TensorFlow's names."""
     index = prefix.with_name(prefix.name + ".index")
     shards, entries = read_index(index)

@@ -98,7 +98,7 @@ class Damaged(Exception):
     """The file ends early, or contradicts itself."""
 
 
-def read(path: Path) -> Lazy:
+def read_torch_file(path: Path) -> Lazy:
     """The tensors of the file by name, each read when asked for."""
     return read_part(path, lambda whole: whole)
 

@@ -14,7 +14,9 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from cutaway.cli import by_hand, screen
+from cutaway import __version__
+from cutaway.cli import reader, screen
+from cutaway.cli.options import Option
 from cutaway.errors import CutawayError
 
 VERBS = (
@@ -23,22 +25,67 @@ VERBS = (
 )  # fmt: skip
 """In the order of the help; each is a file, and a function in it (`inspect` is a family of them)."""
 
+ABOUT = "GPT-2 with the casing off: run it, look inside, train and export your own."
+START = 'Start with: cutaway explore, or cutaway generate "Once upon a time"'
+INSPECT = "Look inside the model as it processes a text, in thirteen views."
+VERSION = Option(("--version", "-V"), "", "Show the version and exit.", None)
 
-def find(verb: str) -> Callable[..., Any]:
+
+def find_verb(verb: str) -> Callable[..., Any]:
     found: Callable[..., Any] = getattr(importlib.import_module(f"cutaway.cli.{verb}"), verb)
     return found
 
 
 def carry_out(args: list[str]) -> Any:
-    """Call the verb that the command line names; the exit code, if it has one."""
-    verb = args[0] if args and args[0] in VERBS else None
-    if verb and verb != "inspect":
-        values = by_hand.read(find(verb), args[1:])
-        if values is not None:
-            return find(verb)(**values)
-    from cutaway.cli import app
+    """Call the verb that the command line names, or show the help that it asks for; the exit code, if it has one."""
+    flags, rest = reader.leading_flags("cutaway", args, (VERSION,))
+    if reader.HELP in flags or not args:
+        return show_commands("cutaway", ABOUT, (VERSION,), {verb: first_line(verb) for verb in VERBS}, START)
+    if VERSION in flags:
+        return print(f"cutaway {__version__}")
+    [verb, *rest] = rest
+    if verb not in VERBS:
+        raise reader.no_command("cutaway", verb, VERBS)
+    return call_view(rest) if verb == "inspect" else call(f"cutaway {verb}", find_verb(verb), rest)
 
-    return app.run(args, [verb] if verb else VERBS)
+
+def call_view(args: list[str]) -> Any:
+    """`cutaway inspect`: a view is a verb below it."""
+    from cutaway.cli.inspect import VIEWS
+
+    views = {view.__name__: view for view in VIEWS}
+    flags, rest = reader.leading_flags("cutaway inspect", args)
+    if reader.HELP in flags or not rest:
+        return show_commands("cutaway inspect", INSPECT, (), {name: summary(view) for name, view in views.items()})
+    [view, *rest] = rest
+    if view not in views:
+        raise reader.no_command("cutaway inspect", view, views)
+    return call(f"cutaway inspect {view}", views[view], rest)
+
+
+def first_line(verb: str) -> str:
+    return INSPECT if verb == "inspect" else summary(find_verb(verb))
+
+
+def summary(verb: Callable[..., Any]) -> str:
+    """The first paragraph of a verb's help."""
+    return " ".join((verb.__doc__ or "").partition("\n\n")[0].split())
+
+
+def show_commands(*described: Any) -> None:
+    from cutaway.cli import help as layout  # with more of Rich than a verb needs
+
+    layout.show_commands(*described)
+
+
+def call(command: str, verb: Callable[..., Any], args: list[str]) -> Any:
+    """Call a verb with what stands on the command line, or show its help."""
+    values = reader.read_line(command, verb, args)
+    if values is not None:
+        return verb(**values)
+    from cutaway.cli import help as layout
+
+    return layout.show_verb(command, verb)
 
 
 def main() -> None:

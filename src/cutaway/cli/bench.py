@@ -35,8 +35,7 @@ def bench(
     if size not in SIZES:
         raise CutawayError(f"There is no size {size!r}.{nearest(size, SIZES)} Known: {', '.join(SIZES)}.")
     begun = time.perf_counter()
-    from cutaway.bench import first_token as first
-    from cutaway.bench import peers
+    from cutaway.bench import first_token, peers
     from cutaway.bench import run as engine_bench
     from cutaway.cli import progress
     from cutaway.runtime.native.library import KINDS
@@ -51,7 +50,7 @@ def bench(
             amount = engine_bench.QUICK if quick else engine_bench.FULL
             found = engine_bench.measure(size, config, runners, amount, report, begun)
         with screen.working("first tokens"):
-            found = first.measure(found, runners, Path(folder), 1 if quick else 6)
+            found = first_token.measure_first_tokens(found, runners, Path(folder), 1 if quick else 6)
     if picture is not None:
         picture.write_text(engine_bench.picture(found), encoding="utf-8")
     if as_json:

@@ -45,7 +45,7 @@ def classify(
         raise lines.untrained(model, task, "classification", "labelled.tsv")
     if text and len(text) > 1 and len(task.fields) == 2:
         raise CutawayError(f"{model} reads one text at a time, and {len(text)} were given: put quotes around it.")
-    texts = lines.read("\t".join(text) if text else None, file)
+    texts = lines.read_lines("\t".join(text) if text else None, file)
     classifier = load_classifier(model, device)
     count = cut = 0
     for record, judgement in judged(classifier, texts):
@@ -65,7 +65,7 @@ def classify(
 def load_classifier(model: str, device: str | None) -> TextClassifier:
     """The classifier by name, with a sign of life while it wakes up."""
     with screen.working(f"waking {model}"):
-        from cutaway.language_model import find_device
+        from cutaway.loading import find_device
         from cutaway.tasks import answer
 
         return answer.load_classifier(model, str(find_device(device)))

@@ -56,9 +56,9 @@ def convert(
     lm = options.load(source or model, device="cpu", dtype=None, tokenizer=tokenizer)
     cost = None
     if to in PACKED:
-        cost = write_packed(source or model, lm, output, to, held_out, text)
+        cost = convert_packed(source or model, lm, output, to, held_out, text)
     else:
-        write(source or model, lm, output, to, dtype)
+        write_foreign(source or model, lm, output, to, dtype)
     size = sum(path.stat().st_size for path in ([output] if output.is_file() else output.iterdir()) if path.is_file())
     if as_json:
         screen.show_json(
@@ -97,18 +97,18 @@ def check(output: Path, to: str, dtype: str | None, force: bool) -> None:
         raise CutawayError(f"{output} already exists. Choose another name, or overwrite it with --force.")
 
 
-def write(model: str, lm: LanguageModel, output: Path, to: str, dtype: str | None) -> None:
+def write_foreign(model: str, lm: LanguageModel, output: Path, to: str, dtype: str | None) -> None:
     """The kinds that other programs read."""
     from cutaway.cli import progress
 
     if to == "huggingface":
         from cutaway import checkpoint
-        from cutaway.language_model import number_type
+        from cutaway.loading import number_type
         from cutaway.tasks import load_task, save_task
 
         with screen.working(f"writing {output}"):
             kind = number_type(dtype) if dtype else None
-            checkpoint.write(lm.model, lm.tokenizer, output, kind, recommended=lm.recommended)
+            checkpoint.write_model(lm.model, lm.tokenizer, output, kind, recommended=lm.recommended)
             task = load_task(options.locate(model))
             if task.name != "language":
                 save_task(task, output)  # a translator stays one
@@ -116,29 +116,34 @@ def write(model: str, lm: LanguageModel, output: Path, to: str, dtype: str | Non
         from cutaway.checkpoint import onnx
 
         with progress.one(str(output)) as report:
-            onnx.write(lm.model, output, report)
+            onnx.write_onnx(lm.model, output, report)
     else:
         from cutaway.checkpoint import gguf
 
         with progress.one(str(output)) as report:
-            gguf.write(lm.model, lm.tokenizer, output, to.removeprefix("gguf-"), Path(lm.name).name, report)
+            gguf.write_gguf(lm.model, lm.tokenizer, output, to.removeprefix("gguf-"), Path(lm.name).name, report)
 
 
-def write_packed(
+def convert_packed(
     model: str, lm: LanguageModel, output: Path, to: str, held_out: str | None, source: Path | None
 ) -> dict[str, str | int | float]:
     """Pack the model, measure what that cost, and write the file; gives the cost."""
     from dataclasses import asdict
 
     from cutaway.cli import progress
-    from cutaway.runtime.native import packed_file as stored
     from cutaway.runtime.native import rounding_cost as cost
-    from cutaway.runtime.native.calibrate import pack_with_care
     from cutaway.runtime.native.engine import Engine
+    from cutaway.runtime.native.pack import pack
+    from cutaway.runtime.native.packed_file import write_packed
     from cutaway.tasks import load_task
 
     with progress.one(str(output)) as report:
-        packed = pack_with_care(lm.model, lm.tokenizer, to.removeprefix("cutaway-"), report)
+        if to == "cutaway-int4":
+            from cutaway.runtime.native.calibrate import pack_calibrated
+
+            packed = pack_calibrated(lm.model, lm.tokenizer, report)
+        else:
+            packed = pack(lm.model, to.removeprefix("cutaway-"), report)
     with screen.working("measuring what it cost"):
         windows = cost.windows_of(lm.model, lm.tokenizer, held_out)
         if not windows:
@@ -146,5 +151,5 @@ def write_packed(
         found = cost.measure(lm.model, Engine(packed), windows, str(source or "its own writing"))
         report_of = asdict(found) | {"loss_added": found.loss_added}
         task = load_task(options.locate(model)).settings()
-        stored.write(packed, lm.tokenizer, output, report_of, task, lm.recommended)
+        write_packed(packed, lm.tokenizer, output, report_of, task, lm.recommended)
     return report_of

@@ -73,11 +73,11 @@ def explore(
         in_browser(begun, model, port, not no_browser, device, dtype, tokenizer)
         return
     lm = options.load(model, device, dtype, tokenizer=tokenizer)
-    how = lm.settings(options.said(temperature, top_k), None)  # refuses what cannot be
-    explorer = Explorer(lm, seed, State((), how.temperature, how.top_k))
+    settings = lm.settings(options.given_settings(temperature, top_k), None)  # refuses what cannot be
+    explorer = Explorer(lm, seed, State((), settings.temperature, settings.top_k))
     explorer.add(lm.tokenizer.encode(begun))
     explorer.past.clear()
-    (run_json if as_json else run)(explorer)
+    (run_json if as_json else run_in_terminal)(explorer)
 
 
 def in_browser(
@@ -168,8 +168,8 @@ class Explorer:
 
         if self._known is None or self._known[0] != self.now.ids:
             self._known = (self.now.ids, self.lm.next_scores(self.now.ids))
-        how = Sampling(temperature=self.now.temperature, top_k=self.now.top_k)
-        return probabilities(self._known[1][: len(self.lm.tokenizer)], how)
+        sampling = Sampling(temperature=self.now.temperature, top_k=self.now.top_k)
+        return probabilities(self._known[1][: len(self.lm.tokenizer)], sampling)
 
     def candidates(self) -> list[Candidate]:
         from cutaway.decoding.sampling import likeliest
@@ -284,7 +284,7 @@ def not_below_zero(value: str) -> float:
     return number
 
 
-def run(explorer: Explorer) -> None:
+def run_in_terminal(explorer: Explorer) -> None:
     """Draw, ask, do; until :q or the end of the input."""
     clear = screen.out.is_terminal and not screen.out.is_dumb_terminal and screen.interactive()
     explorer.show_piece = screen.put

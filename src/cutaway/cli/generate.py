@@ -109,7 +109,7 @@ def generate(
     Example: cutaway generate "Once upon a time" --max-tokens 60 --temperature 0.8
     """
     settings: dict[str, Any] = {
-        **options.said(temperature, 1 if greedy else top_k, top_p, min_p, repetition_penalty),
+        **options.given_settings(temperature, 1 if greedy else top_k, top_p, min_p, repetition_penalty),
         "presence_penalty": presence_penalty,
         "frequency_penalty": frequency_penalty,
         "logit_bias": read_bias(logit_bias or []),

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
-import typer
 from rich.text import Text
 
 from cutaway.atomic import write_text
@@ -399,12 +398,6 @@ def parameters(
 
 def chosen(asked: Asked, text: str | None) -> int | None:
     return None if text is None else asked.token(text)
-
-
-def alone(context: typer.Context) -> None:
-    """Without a view: the list of them."""
-    if context.invoked_subcommand is None:
-        print(context.get_help(), end="")
 
 
 def pair(name: str, text: str) -> tuple[int, int]:

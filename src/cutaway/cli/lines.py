@@ -48,7 +48,7 @@ class Texts:
     """How many are answered together. A pipe's are answered one by one, for the next may take its time."""
 
 
-def read(text: str | None, file: Path | None, beams: int = 1) -> Texts:
+def read_lines(text: str | None, file: Path | None, beams: int = 1) -> Texts:
     """The argument, which is one text whatever is in it, or the lines of the file or pipe, taken as they are needed."""
     if text is not None:
         return Texts(iter([options.read_text(text, file)]), 1)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import cutaway
 from cutaway.cli import screen
 from cutaway.errors import CutawayError
 from cutaway.models.gpt2.shape import SIZES, Config
@@ -92,7 +91,7 @@ TopK = Annotated[
 Seed = Annotated[int | None, option("--seed", "-s", value="N", panel=CHOOSING, help="Same seed, same result.")]
 
 
-def said(
+def given_settings(
     temperature: float | None,
     top_k: int | None,
     top_p: float | None = None,
@@ -114,19 +113,24 @@ def load(
     tokenizer: str | None = None,
 ) -> LanguageModel:
     """The model by name, with a sign of life while it wakes up."""
-    locate(model)  # with a bar, if it must be fetched
+    path = locate(model)  # with a bar, if it must be fetched
     with screen.working(f"waking {model}"):
-        return cutaway.load(model, device, dtype, weights, tokenizer, engine)
+        from cutaway.checkpoint.opened import open_checkpoint
+        from cutaway.loading import load
+
+        return load(open_checkpoint(path, model), device, dtype, weights, tokenizer, engine)
 
 
 def load_tokenizer(model: str, tokenizer: str | None = None) -> Tokenizer:
     """Only a model's tokenizer, or the one that is named. That of OpenAI's four sizes ships with the package."""
-    from cutaway.text.tokenizer import Tokenizer
-
     model = tokenizer or model
     if model in SIZES and not Path(model).is_dir():
+        from cutaway.text.tokenizer import Tokenizer
+
         return Tokenizer.load("gpt2")
-    return Tokenizer.load(locate(model))
+    from cutaway.checkpoint.opened import open_checkpoint
+
+    return open_checkpoint(locate(model)).read_tokenizer()
 
 
 def locate(model: str) -> Path:

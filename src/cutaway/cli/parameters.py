@@ -78,10 +78,10 @@ def _sum(label: str, number: int, style: str = "dim") -> None:
 def _explain(paper: InThePaper, found: Parameters) -> None:
     """Why the paper's number differs: what OpenAI said, and what the arithmetic shows; no more than that."""
     shape = found.config
-    why = (
+    explanation = (
         f"The GPT-2 paper printed {paper.millions:,}M for this model. OpenAI later wrote that its counts were wrong "
         f"due to an error, and did not say which. This much can be computed: with GPT-1's vocabulary of "
         f"{GPT1_VOCABULARY:,} tokens instead of {shape.vocabulary:,} it would have {paper.with_gpt1_vocabulary:,}, "
         f"and the printed numbers of the other three sizes come out the same way."
     )
-    screen.show(textwrap.fill(why, screen.width()), style="dim")
+    screen.show(textwrap.fill(explanation, screen.width()), style="dim")

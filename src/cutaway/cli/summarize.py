@@ -34,7 +34,7 @@ def summarize(
     task = load_task(options.locate(model))
     if not isinstance(task, Summary):
         raise lines.untrained(model, task, "summary", "articles.jsonl")
-    texts = lines.read(text, file, beams)
+    texts = lines.read_lines(text, file, beams)
     lm = options.load(model, device, dtype)
     from cutaway.tasks import answer
 

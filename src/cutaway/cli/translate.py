@@ -44,7 +44,7 @@ def translate(
     if back and model == "translator":
         raise CutawayError("The translator included recognizes the language by itself: leave out --back.")
     task = task.turned() if back else task
-    texts = lines.read(text, file, beams)
+    texts = lines.read_lines(text, file, beams)
     lm = options.load(model, device, dtype)
     from cutaway.tasks import answer
 

@@ -14,19 +14,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from heapq import nlargest
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cutaway.codec import Codec
 from cutaway.decoding.runtime import Limits, Runtime
 from cutaway.decoding.sampling import NEVER, Array, adjust, likeliest, log_total
 from cutaway.decoding.scheduler import ROWS_AT_ONCE
 from cutaway.decoding.sequence import Result, StopFilter
 from cutaway.decoding.settings import Settings
 from cutaway.errors import CutawayError
-
-if TYPE_CHECKING:
-    from cutaway.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -60,34 +57,34 @@ class Search:
         """What the model reads first: the prompt, or the end token for an empty one."""
         return self.prompt or [self.limits.end]
 
-    def go_on(self, candidates: list[Beam], tokenizer: Tokenizer, settings: Settings) -> None:
+    def go_on(self, candidates: list[Beam], codec: Codec[str], settings: Settings) -> None:
         """Keep the best candidates, those that have ended and those that have not; none stays open at the end."""
         width = settings.beams or 1
-        candidates = [self.mark_end(beam, tokenizer, settings) for beam in candidates]
+        candidates = [self.mark_end(beam, codec, settings) for beam in candidates]
         ended = [*self.ended, *(beam for beam in candidates[:width] if beam.reason)]
         self.ended = sorted(ended, key=lambda beam: -beam.score(settings.length_penalty))[:width]
         self.open = [beam for beam in candidates if not beam.reason][:width]
         if self.open and settled(self.open[0], self.ended, width, settings.length_penalty):
             self.open = []
 
-    def mark_end(self, beam: Beam, tokenizer: Tokenizer, settings: Settings) -> Beam:
+    def mark_end(self, beam: Beam, codec: Codec[str], settings: Settings) -> Beam:
         """The beam, with the reason for its end if its newest token ends it."""
         reason = "length" if len(beam.ids) == self.longest else ""
-        if settings.stop and any(stop in tokenizer.decode(beam.ids) for stop in settings.stop):
+        if settings.stop and any(stop in codec.decode(beam.ids) for stop in settings.stop):
             reason = "stop"
         if beam.ids[-1] == self.limits.end:
             reason = "end"
         return replace(beam, reason=reason) if reason else beam
 
 
-def search(runtime: Runtime, tokenizer: Tokenizer, prompts: list[list[int]], settings: Settings) -> list[Result]:
+def search(runtime: Runtime, codec: Codec[str], prompts: list[list[int]], settings: Settings) -> list[Result]:
     """The best texts found for each prompt, best first, prompt by prompt; `settings.best` of each, or one."""
     searches = [begin(prompt, runtime.config, settings) for prompt in prompts]
     some = sorted((one for one in searches if one.longest), key=lambda one: len(one.window))  # alike ones, less padding
     together = max(1, ROWS_AT_ONCE // (settings.beams or 1))
     for first in range(0, len(some), together):
-        run(runtime, tokenizer, some[first : first + together], settings)
-    return [result for one in searches for result in results(one, tokenizer, settings)]
+        run_searches(runtime, codec, some[first : first + together], settings)
+    return [result for one in searches for result in results(one, codec, settings)]
 
 
 def begin(prompt: list[int], limits: Limits, settings: Settings) -> Search:
@@ -99,13 +96,13 @@ def begin(prompt: list[int], limits: Limits, settings: Settings) -> Search:
     return Search(prompt, limits, room if settings.max_tokens is None else min(room, settings.max_tokens))
 
 
-def run(runtime: Runtime, tokenizer: Tokenizer, live: list[Search], settings: Settings) -> None:
+def run_searches(runtime: Runtime, codec: Codec[str], live: list[Search], settings: Settings) -> None:
     """Search for all of these prompts to the end, a token at a time; those that are done leave the batch."""
     batch = runtime.open()
     logits = batch.add([one.window for one in live])  # [row, vocabulary]
     while True:
-        for one, candidates in zip(live, extended(logits, live, settings, len(tokenizer)), strict=True):
-            one.go_on(candidates, tokenizer, settings)
+        for one, candidates in zip(live, extended(logits, live, settings, len(codec)), strict=True):
+            one.go_on(candidates, codec, settings)
         live = [one for one in live if one.open]
         if not live:
             return
@@ -145,13 +142,13 @@ def settled(best_open: Beam, ended: list[Beam], width: int, length_penalty: floa
     return len(ended) == width and best_open.score(length_penalty) <= ended[-1].score(length_penalty)
 
 
-def results(found: Search, tokenizer: Tokenizer, settings: Settings) -> list[Result]:
+def results(found: Search, codec: Codec[str], settings: Settings) -> list[Result]:
     beams = found.ended or [Beam([], [], 0.0, reason="length")]
-    return [finish(beam, found, tokenizer, settings) for beam in beams[: settings.best or 1]]
+    return [finish(beam, found, codec, settings) for beam in beams[: settings.best or 1]]
 
 
-def finish(beam: Beam, found: Search, tokenizer: Tokenizer, settings: Settings) -> Result:
-    text = StopFilter(tokenizer, settings.stop)
+def finish(beam: Beam, found: Search, codec: Codec[str], settings: Settings) -> Result:
+    text = StopFilter(codec, settings.stop)
     ids = beam.ids[:-1] if beam.reason == "end" else beam.ids
     for token in ids:
         text.add(token)

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from cutaway.codec import Codec
 from cutaway.decoding.runtime import Runtime
 from cutaway.decoding.scheduler import Observer, Scheduler
 from cutaway.decoding.sequence import Result, sequences
 from cutaway.decoding.settings import Settings
 
-if TYPE_CHECKING:
-    from cutaway.text.tokenizer import Tokenizer
-
 
 def generate(
     runtime: Runtime,
-    tokenizer: Tokenizer,
+    codec: Codec[str],
     prompts: list[list[int]],
     settings: Settings,
     observer: Observer | None = None,
 ) -> list[Result]:
     """Continue every prompt; results in the order of the prompts, a prompt's samples side by side."""
-    texts, scheduler = sequences(prompts, tokenizer, settings), Scheduler(runtime, observer)
+    texts, scheduler = sequences(prompts, codec, settings), Scheduler(runtime, observer)
     for text in texts:
         scheduler.add(text)
     while scheduler.busy:
@@ -47,8 +44,8 @@ class StreamedToken:
 class TextStream:
     """The text of one prompt piece by piece as it is written; `result` is the whole when the pieces have ended."""
 
-    def __init__(self, runtime: Runtime, tokenizer: Tokenizer, prompt: list[int], settings: Settings):
-        [self.sequence] = sequences([prompt], tokenizer, settings)
+    def __init__(self, runtime: Runtime, codec: Codec[str], prompt: list[int], settings: Settings):
+        [self.sequence] = sequences([prompt], codec, settings)
         self.scheduler = Scheduler(runtime)
         self.scheduler.add(self.sequence)
 

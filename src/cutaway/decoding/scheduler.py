@@ -111,7 +111,7 @@ class Scheduler:
         settings, uniform = sequence.settings, sequence.random.random()
         try:
             adjusted = adjust(logits, settings, sequence.prompt or [self.limits.end], sequence.ids)
-            adjusted = adjusted[: len(sequence.tokenizer)]
+            adjusted = adjusted[: len(sequence.codec)]
             token = choose(adjusted, settings, uniform)
         except Exception as error:
             sequence.error = error

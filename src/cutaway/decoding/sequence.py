@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import zlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cutaway.codec import Codec
 from cutaway.decoding.rng import Random
 from cutaway.decoding.runtime import Limits
 from cutaway.decoding.settings import Settings
-
-if TYPE_CHECKING:
-    from cutaway.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class Sequence:
 
     prompt: list[int]
     settings: Settings
-    tokenizer: Tokenizer
+    codec: Codec[str]
     seed: int
     sample: int = 0
 
@@ -64,7 +61,7 @@ class Sequence:
     def __post_init__(self) -> None:
         own = zlib.crc32(np.array(self.prompt, dtype=np.int64).tobytes())  # two prompts do not share their luck
         self.random = Random([self.seed, self.sample, own])
-        self.filter = StopFilter(self.tokenizer, self.settings.stop)
+        self.filter = StopFilter(self.codec, self.settings.stop)
         self.window: list[int] = list(self.prompt)
         """What the model reads: the prompt and the new tokens, less what has slid out."""
 
@@ -115,18 +112,18 @@ class Sequence:
         )  # fmt: skip
 
 
-def sequences(prompts: list[list[int]], tokenizer: Tokenizer, settings: Settings) -> list[Sequence]:
+def sequences(prompts: list[list[int]], codec: Codec[str], settings: Settings) -> list[Sequence]:
     """One for each prompt and sample, prompt by prompt; without a seed, all take the same new one."""
     seed = settings.seed if settings.seed is not None else int.from_bytes(os.urandom(4))
     count = settings.samples or 1
-    return [Sequence(prompt, settings, tokenizer, seed, sample) for prompt in prompts for sample in range(count)]
+    return [Sequence(prompt, settings, codec, seed, sample) for prompt in prompts for sample in range(count)]
 
 
 class StopFilter:
     """Lets text out as tokens come in: whole characters only, and nothing that may yet turn out to be a stop string."""
 
-    def __init__(self, tokenizer: Tokenizer, stop: tuple[str, ...]):
-        self.decoder, self.stop = tokenizer.stream(), stop
+    def __init__(self, codec: Codec[str], stop: tuple[str, ...]):
+        self.decoder, self.stop = codec.stream(), stop
         self.text, self.waiting, self.found = "", "", ""
 
     def add(self, token: int) -> str:

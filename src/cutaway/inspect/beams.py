@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from cutaway.decoding.beams import Beam, Search, begin, results, run
+from cutaway.codec import Codec
+from cutaway.decoding.beams import Beam, Search, begin, results, run_searches
 from cutaway.decoding.sequence import Result
 from cutaway.decoding.settings import Settings
 from cutaway.inspect.numbers import Token, rounded, token
 from cutaway.inspect.runs import check
 from cutaway.runtime.torch_batch import TorchRuntime
+from cutaway.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel, Prompt
-    from cutaway.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -81,14 +82,15 @@ class Recorded(Search):
         self.nodes = [Node(0, None, 0, None, 0.0, 0.0, 0.0, kept=True)]
         self.found: dict[tuple[int, ...], int] = {(): 0}  # the new ids of a text -> its node
 
-    def go_on(self, candidates: list[Beam], tokenizer: Tokenizer, settings: Settings) -> None:
-        super().go_on(candidates, tokenizer, settings)
+    def go_on(self, candidates: list[Beam], codec: Codec[str], settings: Settings) -> None:
+        super().go_on(candidates, codec, settings)
+        assert isinstance(codec, Tokenizer)
         kept = {tuple(beam.ids) for beam in (*self.open, *self.ended)}
         for beam in candidates:
-            beam = self.mark_end(beam, tokenizer, settings)
+            beam = self.mark_end(beam, codec, settings)
             *before, newest = beam.ids
             node = Node(
-                len(self.nodes), self.found[tuple(before)], len(beam.ids), token(tokenizer, newest), beam.logprobs[-1],
+                len(self.nodes), self.found[tuple(before)], len(beam.ids), token(codec, newest), beam.logprobs[-1],
                 beam.total, beam.score(settings.length_penalty), tuple(beam.ids) in kept, beam.reason,
             )  # fmt: skip
             self.found[tuple(beam.ids)] = node.id
@@ -102,7 +104,7 @@ def tree(lm: LanguageModel, prompt: Prompt, beams: int = 3, max_tokens: int = 10
     chosen = lm.settings({"best": beams, **settings, "beams": beams}, max_tokens)
     search = Recorded(begin(ids, lm.config, chosen))
     if search.longest:
-        run(TorchRuntime(lm.model), lm.tokenizer, [search], chosen)
+        run_searches(TorchRuntime(lm.model), lm.tokenizer, [search], chosen)
     nodes = search.nodes
     for place, beam in enumerate(search.ended[: chosen.best]):
         at = search.found[tuple(beam.ids)]

@@ -12,7 +12,7 @@ Where a key goes down twice before it comes up (two hands, two tracks), the firs
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -45,7 +45,11 @@ class Events:
     def decode(self, ids: Iterable[int]) -> Performance:
         """The performance these events describe; what cannot be played (a key coming up that is not down) is left out,
         and keys still down at the end come up there."""
-        return decode([int(i) for i in ids])
+        return decode(int(i) for i in ids)
+
+    def stream(self) -> NoteStream:
+        """A decoder that takes one event at a time and gives the notes that have ended."""
+        return NoteStream()
 
     def name(self, token: int) -> str:
         """An event in words: note on 60, note off 60, shift 120 ms, velocity 17 of 32, end."""
@@ -97,32 +101,62 @@ def encode(performance: Performance) -> Array:
     return found
 
 
-def decode(ids: Sequence[int]) -> Performance:
+def decode(ids: Iterable[int]) -> Performance:
     """Notes out of events. One that ends at the step it began at lasts no time here, and a tick in a MIDI file."""
-    now, loud = 0, VELOCITIES // 2
-    sounding: dict[int, deque[int]] = {}
-    starts: list[int] = []
-    ends: list[int] = []
-    pitches: list[int] = []
-    velocities: list[int] = []
+    stream = NoteStream()
     for token in ids:
+        stream.read(token)
+        if stream.ended:
+            break
+    return stream.finish()
+
+
+class NoteStream:
+    """Events to notes one at a time: what `add` and `finish` give, added up, is `decode` of all the events."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self.now, self.velocity, self.ended = 0, VELOCITIES // 2, False
+        self.sounding: dict[int, deque[tuple[int, int]]] = {}
+        """The keys that are down: when each went down, and how hard."""
+        self.notes: list[tuple[int, int, int, int]] = []
+        """Those that have ended and were not given yet: start, end, pitch, velocity."""
+
+    def add(self, token: int) -> Performance:
+        """The notes that this event ends."""
+        self.read(token)
+        return self.taken()
+
+    def finish(self) -> Performance:
+        """The notes still sounding, which end here; after that a new performance may begin."""
+        for pitch, waiting in self.sounding.items():
+            self.notes += [(start, self.now, pitch, velocity) for start, velocity in waiting]
+        found = self.taken()
+        self.reset()
+        return found
+
+    def read(self, token: int) -> None:
         if token < 0 or token >= SIZE:
             raise CutawayError(f"There is no event {token}: they run from 0 to {SIZE - 1}.")
+        if self.ended:
+            return
         if token < OFF:
-            sounding.setdefault(token, deque()).append(len(starts))
-            starts.append(now)
-            ends.append(-1)
-            pitches.append(token)
-            velocities.append(loud)
+            self.sounding.setdefault(token, deque()).append((self.now, self.velocity))
         elif token < SHIFT:
-            if waiting := sounding.get(token - OFF):
-                ends[waiting.popleft()] = now
+            if waiting := self.sounding.get(token - OFF):
+                start, velocity = waiting.popleft()
+                self.notes.append((start, self.now, token - OFF, velocity))
         elif token < VELOCITY:
-            now += token - SHIFT + 1
+            self.now += token - SHIFT + 1
         elif token < END:
-            loud = token - VELOCITY
+            self.velocity = token - VELOCITY
         else:
-            break
-    began, ended = np.array(starts, np.float64), np.array([now if end < 0 else end for end in ends], np.float64)
-    middle = np.minimum(127, np.array(velocities, np.int64) * BIN + 1 + BIN // 2)
-    return Performance.of(began * STEP, ended * STEP, pitches, middle)
+            self.ended = True
+
+    def taken(self) -> Performance:
+        starts, ends, pitches, velocities = np.array(self.notes, np.int64).reshape(-1, 4).T
+        self.notes = []
+        middle = np.minimum(127, velocities * BIN + 1 + BIN // 2)
+        return Performance.of(starts * STEP, ends * STEP, pitches, middle)

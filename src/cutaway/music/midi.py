@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cutaway.checkpoint.files import replacing
+from cutaway.atomic import replacing
 from cutaway.errors import CutawayError
 from cutaway.music.performance import Array, Performance, sustained
 

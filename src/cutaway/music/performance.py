@@ -47,6 +47,11 @@ class Performance:
     def __len__(self) -> int:
         return len(self.starts)
 
+    def __add__(self, other: Performance) -> Performance:
+        """The notes of both, played together."""
+        columns = ("starts", "ends", "pitches", "velocities")
+        return Performance.of(*(np.concatenate([getattr(self, one), getattr(other, one)]) for one in columns))
+
     @property
     def seconds(self) -> float:
         """Until the last note has ended."""

@@ -14,7 +14,7 @@ SECOND_COPY = 1 << 30
 """How many bytes of weights are held twice without being asked."""
 
 
-def choose(engine: str, weights: str | None, device: str, float32: bool, size: int = 0) -> str | None:
+def choose_weights(engine: str, weights: str | None, device: str, float32: bool, size: int = 0) -> str | None:
     """The kind of weights the native engine is to hold, or None for torch; what cannot be had together is refused.
 
     `device` is where the model lies, `float32` whether no other number type was asked of torch, and `size` how many

@@ -110,7 +110,7 @@ class Models:
         try:
             locate(now.name, report)
             now.phase = "reading"
-            from cutaway.language_model import load
+            from cutaway.loading import load
 
             self.add(load(now.name, self.device, self.dtype, tokenizer=self.tokenizers.get(now.name)))
             now.phase = "awake"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cutaway.atomic import write_text
-from cutaway.checkpoint.locate import is_packed
+from cutaway.checkpoint.opened import TASK, open_checkpoint
 from cutaway.errors import CutawayError, nearest
 from cutaway.tasks.classes import Choice, Classification, ClassTask, Entailment, Labelled, Similarity
 from cutaway.tasks.conversation import Chat, Completion
@@ -24,7 +24,6 @@ __all__ = [
     "task_from",
 ]  # fmt: skip
 
-FILE = "task.json"
 TASKS: dict[str, type[Any]] = {
     kind.name: kind
     for kind in (Language, Completion, Chat, Translation, Summary, Classification, Entailment, Similarity, Choice)
@@ -65,7 +64,7 @@ def fitting(value: Any, kind: Any, what: str) -> Any:
 
 def save_task(task: Task, folder: str | Path) -> None:
     """Write `task.json` into a model's folder."""
-    path = Path(folder) / FILE
+    path = Path(folder) / TASK
     try:
         write_text(path, json.dumps(task.settings(), indent=2, ensure_ascii=False) + "\n")
     except OSError as error:
@@ -77,20 +76,12 @@ def load_task(folder: str | Path) -> Task:
 
     A file of packed weights says its task, too.
     """
-    path = Path(folder) / FILE
-    if is_packed(folder):
-        from cutaway.runtime.native.packed_file import read_task
-
-        path, settings = Path(folder), read_task(Path(folder))
-    elif not path.exists():
+    opened = open_checkpoint(folder)
+    path, settings = opened.task_file, opened.read_task()
+    if not path.exists():
         from cutaway.tasks.foreign import foreign_classification
 
         return foreign_classification(Path(folder)) or Language()
-    else:
-        try:
-            settings = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise CutawayError(f"{path} cannot be read: {error}.") from None
     if not isinstance(settings, dict):
         raise CutawayError(f"{path} should hold a JSON object {{...}}, and holds a {type(settings).__name__}.")
     try:

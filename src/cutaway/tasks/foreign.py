@@ -31,7 +31,7 @@ def has_head(folder: Path) -> bool:
     """Whether the weights have a matrix of scores, whatever config.json calls the model; only names are read."""
     from cutaway.checkpoint import huggingface  # with all of torch
 
-    return huggingface.SCORE in huggingface.read_tensors(huggingface.find(folder))
+    return huggingface.SCORE in huggingface.read_tensors(huggingface.find_weights(folder))
 
 
 def labels_of(config: dict[str, Any]) -> tuple[str, ...]:

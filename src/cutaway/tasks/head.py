@@ -93,7 +93,7 @@ def read_classifier(
 ) -> Classifier:
     """The classifier in a folder, ready to run."""
     config = read_huggingface(folder).but(tied=True)
-    source = huggingface.find(folder)
+    source = huggingface.find_weights(folder)
     tensors = huggingface.read_tensors(source)
     if SCORE not in tensors:
         raise CutawayError(f"{folder} is a language model, not a classifier: it has no {SCORE}.")

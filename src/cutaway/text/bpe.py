@@ -19,8 +19,8 @@ from cutaway.text.vocabulary import ALPHABET, Vocabulary, spell
 
 SPLIT = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"""
 """GPT-2's first cut: contractions, words, numbers and signs, each with the space before it, and other white space."""
-PIECE = 1 << 18
-"""Longer texts are encoded in pieces of about so many characters: tiktoken's first cut breaks down on a million spaces,
+CHUNK = 1 << 18
+"""Longer texts are encoded in chunks of about so many characters: tiktoken's first cut breaks down on a million spaces,
 unless they end the text."""
 
 _SPACE = "\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -44,8 +44,7 @@ class Engine(Protocol):
 
 def engine(vocabulary: Vocabulary, table: Sequence[bytes]) -> Engine:
     """The fastest engine that gives exactly the ids this vocabulary's files ask for."""
-    complete = all(letter in vocabulary.tokens for letter in ALPHABET.values())
-    if vocabulary.scheme is None and complete and ranked(vocabulary.merges):
+    if vocabulary.scheme is None and vocabulary.complete and ranked(vocabulary.merges):
         return ByRank(vocabulary, table)
     return ByRules(vocabulary)
 
@@ -73,10 +72,10 @@ class ByRank:
         return self._ordinary(text)
 
     def _ordinary(self, text: str) -> list[int]:
-        if len(text) <= PIECE:
+        if len(text) <= CHUNK:
             ids = self.bpe.encode_ordinary(text)
         else:
-            ids = joined(map(self.bpe.encode_ordinary, pieces(text, PIECE)))
+            ids = joined(map(self.bpe.encode_ordinary, chunks(text, CHUNK)))
         return ids if self.ids is None else [self.ids[rank] for rank in ids]
 
     def encode_bytes(self, data: bytes) -> list[int]:
@@ -138,10 +137,10 @@ def any_of(names: Sequence[str] | dict[str, int]) -> re.Pattern[str] | None:
     return re.compile(f"({'|'.join(map(re.escape, longest_first))})") if longest_first else None
 
 
-def pieces(text: str, size: int) -> Iterator[str]:
-    """The text in pieces of `size` characters or a little more, which have the same tokens apart as together.
+def chunks(text: str, size: int) -> Iterator[str]:
+    """The text in chunks of `size` characters or a little more, which have the same tokens apart as together.
 
-    Only a word longer than that makes a longer piece: it is never cut.
+    Only a word longer than that makes a longer chunk: it is never cut.
     """
     start = 0
     while len(text) - start > size and (border := BORDER.search(text, start + size)):

@@ -1,7 +1,7 @@
-"""Byte pair encoding without a library and without reading a vocabulary: what a packed file begins to write with.
+"""Byte pair encoding without a library: what the first texts are encoded with.
 
 tiktoken takes 0.3 s and 40 MB to be given GPT-2's vocabulary. The few words of a prompt are merged sooner than that, by
-looking their pieces up where they lie in the file.
+the vocabulary's merges, or by looking their pieces up where they lie in a packed file.
 """
 
 from __future__ import annotations
@@ -12,11 +12,17 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
+from typing import TypeVar
 
 from cutaway.text.bpe import Engine, joined
+from cutaway.text.vocabulary import spell
 
-BY_HAND = 1 << 14
-"""So many characters are encoded by hand; who has more is better served by tiktoken."""
+Part = TypeVar("Part", str, bytes)
+
+SHORT = 1 << 14
+"""So many characters are encoded here; who has more is better served by tiktoken."""
+LONGEST = 200
+"""Letters in a word that is merged here: twice as long takes four times as long."""
 
 _LETTER, _NUMBER, _SPACE = "A-Za-zªµºÀ-ÖØ-öø-ɏ", "0-9²³¹¼-¾", "\t-\r \x85\xa0"
 COMMON = re.compile("[\0-\u024f\u2010-\u2027]*")
@@ -68,40 +74,55 @@ class TokenTable:
         return self.made[at] if at < len(self.made) and self[self.made[at]] == data else None
 
 
-class ByHand:
-    """An engine for the first texts; any that it is not made for wake the whole one, which then does the work."""
+class ShortTexts:
+    """An engine for the first texts; for any that it is not made for the full one is built, and does the work from
+    then on. `merged` gives the ids of one word."""
 
-    def __init__(self, table: TokenTable, specials: Mapping[str, int], whole: Callable[[], Engine]):
-        self.table, self.specials, self._wake = table, specials, whole
-        self.room, self.awake = BY_HAND, False
+    def __init__(
+        self, merged: Callable[[bytes], list[int]], specials: Mapping[str, int], build_full: Callable[[], Engine]
+    ):
+        self.merged, self.specials, self._build_full = merged, specials, build_full
+        self.room, self.built = SHORT, False
 
     @cached_property
-    def whole(self) -> Engine:
-        self.awake = True
-        return self._wake()
+    def full(self) -> Engine:
+        self.built = True
+        return self._build_full()
 
     def encode(self, text: str, special: bool) -> list[int]:
-        easy = len(text) <= self.room and COMMON.fullmatch(text)
-        if self.awake or not easy or (special and any(name in text for name in self.specials)):
-            return self.whole.encode(text, special)
-        self.room -= len(text)
-        return joined(self.merged(word.encode()) for word in WORDS.findall(text))
+        if not self.built and len(text) <= self.room and COMMON.fullmatch(text):
+            words = WORDS.findall(text)
+            named = special and any(name in text for name in self.specials)
+            if not named and all(len(word) <= LONGEST for word in words):
+                self.room -= len(text)
+                return joined(self.merged(word.encode()) for word in words)
+        return self.full.encode(text, special)
 
     def encode_bytes(self, data: bytes) -> list[int]:
-        return self.whole.encode_bytes(data)
+        return self.full.encode_bytes(data)
 
-    def merged(self, word: bytes) -> list[int]:
-        """Two neighbours become one token, the two that make the smallest id first, until no two do."""
-        whole = self.table.find(word)
-        if whole is not None:
-            return [whole]
-        parts = [word[i : i + 1] for i in range(len(word))]
-        pairs = [self.table.find(first + second) for first, second in pairwise(parts)]
-        while True:
-            best = min((token for token in pairs if token is not None), default=None)
-            if best is None:
-                return [token for part in parts if (token := self.table.find(part)) is not None]
-            at = pairs.index(best)
-            parts[at : at + 2] = [parts[at] + parts[at + 1]]
-            beside = parts[max(0, at - 1) : at + 2]
-            pairs[max(0, at - 1) : at + 2] = [self.table.find(first + second) for first, second in pairwise(beside)]
+
+def merge_by_table(table: TokenTable, word: bytes) -> list[int]:
+    """Of all tokens that two neighbours make, the one with the smallest id first."""
+    found = table.find(word)
+    if found is not None:
+        return [found]
+    parts = [word[i : i + 1] for i in range(len(word))]
+    parts = merge(parts, lambda first, second: table.find(first + second))
+    return [token for part in parts if (token := table.find(part)) is not None]
+
+
+def merge_by_list(ranks: Mapping[tuple[str, str], int], tokens: Mapping[str, int], word: bytes) -> list[int]:
+    """As a vocabulary's list of merges says, in its order."""
+    return [tokens[part] for part in merge(list(spell(word)), lambda first, second: ranks.get((first, second)))]
+
+
+def merge(parts: list[Part], rank: Callable[[Part, Part], int | None]) -> list[Part]:
+    """Two neighbours become one, the two of the lowest rank first, until no two have one."""
+    ranks = [rank(first, second) for first, second in pairwise(parts)]
+    while (best := min((one for one in ranks if one is not None), default=None)) is not None:
+        at = ranks.index(best)
+        parts[at : at + 2] = [parts[at] + parts[at + 1]]
+        beside = parts[max(0, at - 1) : at + 2]
+        ranks[max(0, at - 1) : at + 2] = [rank(first, second) for first, second in pairwise(beside)]
+    return parts

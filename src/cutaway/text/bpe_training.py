@@ -18,7 +18,7 @@ from cutaway.text.vocabulary import ALPHABET, END, Vocabulary
 
 BLOCK = 1 << 20
 """Files are read so many bytes at a time."""
-PIECE = 1 << 16
+CHUNK = 1 << 16
 """Texts are handed on about so many characters at a time: the library that counts takes 256 pieces at once."""
 LONGEST = 256
 """Longer words are counted in parts of so many bytes: a token as long would be of no use, and the time grows with the
@@ -39,14 +39,14 @@ def learn(
             f"A vocabulary of {size:,} tokens is too small for the 256 bytes and {len(specials)} special tokens: "
             f"the smallest size is {size - room:,}."
         )
-    merges = _merges(_pieces([texts] if isinstance(texts, str) else texts, specials, progress), room)
+    merges = _merges(_chunks([texts] if isinstance(texts, str) else texts, specials, progress), room)
     tokens = {letter: i for i, letter in enumerate(ALPHABET.values())}
     for first, second in merges:
         tokens.setdefault(first + second, len(tokens))
     return Vocabulary(tokens, merges, {}, None).add(specials)
 
 
-def read(files: Sequence[str | Path], progress: Callable[[int, int], None] | None = None) -> Iterator[str]:
+def read_texts(files: Sequence[str | Path], progress: Callable[[int, int], None] | None = None) -> Iterator[str]:
     """The text of the files, in pieces that cut no word; `progress` hears the bytes read, and of how many."""
     paths = [Path(file) for file in ([files] if isinstance(files, str | Path) else files)]
     if not paths:
@@ -106,13 +106,13 @@ def _last_border(text: str) -> int:
     return 0
 
 
-def _pieces(texts: Iterable[str], specials: Sequence[str], progress: Callable[[int], None] | None) -> Iterator[str]:
+def _chunks(texts: Iterable[str], specials: Sequence[str], progress: Callable[[int], None] | None) -> Iterator[str]:
     """The texts without special tokens, in pieces short enough to hand on many at once."""
     special, read = bpe.any_of(specials), 0
     for text in texts:
         whole = text if text.isascii() else text.encode("utf-8", "ignore").decode()  # half characters teach nothing
         for part in special.split(whole)[::2] if special else [whole]:
-            yield from bpe.pieces(part, PIECE)
+            yield from bpe.chunks(part, CHUNK)
         read += len(text)
         if progress:
             progress(read)

@@ -8,12 +8,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from cutaway.checkpoint.locate import file_kind, is_adapter, is_packed
 from cutaway.errors import CutawayError
 from cutaway.processor import cores
 from cutaway.text import bpe
-from cutaway.text.bpe_python import ByHand, TokenTable
-from cutaway.text.vocabulary import ALPHABET, END, Vocabulary, read, write
+from cutaway.text.bpe_python import ShortTexts, TokenTable, merge_by_list, merge_by_table
+from cutaway.text.vocabulary import ALPHABET, END, Vocabulary, read_vocabulary, write_vocabulary
 
 _GPT2 = Path(__file__).parents[1] / "data" / "gpt2"
 _ESCAPED = re.compile("([\udc80-\udcff]+)")
@@ -31,21 +30,29 @@ class Tokenizer:
         table = vocabulary.table()
         self._vocabulary = vocabulary
         self._bytes: dict[int, bytes] | TokenTable = dict(enumerate(table))
-        self._engine = bpe.engine(vocabulary, table)
+        self._engine: bpe.Engine | ShortTexts
+        if vocabulary.scheme is None and vocabulary.complete:
+            ranks = {pair: rank for rank, pair in reversed(list(enumerate(vocabulary.merges)))}
+            merged = functools.partial(merge_by_list, ranks, vocabulary.tokens)
+            self._engine = ShortTexts(merged, vocabulary.specials, lambda: bpe.engine(vocabulary, table))
+        else:
+            self._engine = bpe.engine(vocabulary, table)
 
     @classmethod
     def from_table(cls, table: TokenTable, specials: dict[str, int], read: Callable[[], Vocabulary]) -> Tokenizer:
         """A tokenizer that begins to work at once; `read` gives the vocabulary if ever the whole of it is needed."""
         made = cls.__new__(cls)
         made._read, made._bytes = read, table
-        made._engine = ByHand(table, specials, lambda: bpe.engine(made._vocabulary, made._vocabulary.table()))
+        merged = functools.partial(merge_by_table, table)
+        made._engine = ShortTexts(merged, specials, lambda: bpe.engine(made._vocabulary, made._vocabulary.table()))
         return made
 
     def table(self) -> TokenTable | None:
         """What `from_table` takes; None if this vocabulary follows other rules than GPT-2's."""
         if isinstance(self._bytes, TokenTable):
             return self._bytes
-        if not isinstance(self._engine, bpe.ByRank) or self._engine.ids is not None:
+        engine = self._engine.full if isinstance(self._engine, ShortTexts) else self._engine
+        if not isinstance(engine, bpe.ByRank) or engine.ids is not None:
             return None
         names = [*ALPHABET.values(), *self._vocabulary.made]
         return TokenTable.of(list(self._bytes.values()), {self._vocabulary.tokens[name] for name in names})
@@ -66,24 +73,10 @@ class Tokenizer:
         """
         if source == "gpt2":
             return _gpt2()
-        if is_packed(source):
-            from cutaway.runtime.native.packed_file import read_tokenizer
-
-            return read_tokenizer(Path(source))
-        if file_kind(source) == "gguf":
-            from cutaway.checkpoint.gguf_file import read_vocabulary
-
-            return cls(read_vocabulary(Path(source)))
-        if file_kind(source) == "nanogpt":
-            from cutaway.checkpoint.nanogpt import read_tokenizer as beside
-
-            return beside(Path(source))
-        if not is_adapter(source):
-            return cls.from_folder(Path(source))
-        from cutaway.checkpoint.adapter import tokenizer_folder
-
-        folder = tokenizer_folder(Path(source))
-        return cls.from_folder(folder) if folder == Path(source) else cls.load(folder)
+        for read_model in READERS:
+            if (found := read_model(Path(source))) is not None:
+                return found
+        return cls.from_folder(Path(source))
 
     @classmethod
     def from_folder(cls, folder: Path) -> Tokenizer:
@@ -92,12 +85,12 @@ class Tokenizer:
         if (folder / "vocab.txt").is_file() and not any((folder / name).is_file() for name in others):
             from cutaway.text import wordpiece
 
-            return wordpiece.read(folder)
-        return cls(read(folder))
+            return wordpiece.read_wordpiece(folder)
+        return cls(read_vocabulary(folder))
 
     def save(self, folder: str | Path) -> None:
         """Write the files that `load`, and `AutoTokenizer` in `transformers`, read the same tokenizer from."""
-        write(self._vocabulary, Path(folder))
+        write_vocabulary(self._vocabulary, Path(folder))
 
     @classmethod
     def train(
@@ -126,7 +119,7 @@ class Tokenizer:
         """`train` on UTF-8 files of any size, .gz, .xz, .bz2 too; `progress` hears the bytes read, and of how many."""
         from cutaway.text import bpe_training
 
-        return cls(bpe_training.learn(bpe_training.read(files, progress), size, specials))
+        return cls(bpe_training.learn(bpe_training.read_texts(files, progress), size, specials))
 
     def with_specials(self, names: Iterable[str]) -> Tokenizer:
         """The same tokenizer with these special tokens more, for a task that needs separators; their ids come last."""
@@ -240,6 +233,10 @@ class Tokenizer:
         )
 
 
+READERS: list[Callable[[Path], Tokenizer | None]] = []
+"""What `Tokenizer.load` asks first: checkpoint/, which knows the files and folders that models lie in, is on it."""
+
+
 class StreamDecoder:
     """Tokens to text one at a time: what `add` and `finish` give, joined, is `decode` of all the tokens."""
 
@@ -265,7 +262,7 @@ def _gpt2() -> Tokenizer:
 
 @functools.cache
 def _gpt2_vocabulary() -> Vocabulary:
-    return read(_GPT2)
+    return read_vocabulary(_GPT2)
 
 
 def _ids_in(part: Vocabulary, whole: Vocabulary) -> list[int] | None:

@@ -8,15 +8,16 @@ from __future__ import annotations
 import errno
 import json
 import re
-import uuid
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from cutaway.atomic import written_beside
 from cutaway.errors import CutawayError
 
 END = "<|endoftext|>"
@@ -81,6 +82,11 @@ class Vocabulary:
     def made(self) -> list[str]:
         """The token that each merge makes."""
         return list(map("".join, self.merges))
+
+    @property
+    def complete(self) -> bool:
+        """Whether every byte is a token, so that any text can be encoded."""
+        return all(letter in self.tokens for letter in ALPHABET.values())
 
     def __len__(self) -> int:
         return len({*self.tokens, *self.specials, *self.words})
@@ -171,7 +177,7 @@ class NoVocabulary(CutawayError):
     """The folder holds no vocabulary at all: published weights often come without one."""
 
 
-def read(folder: Path) -> Vocabulary:
+def read_vocabulary(folder: Path) -> Vocabulary:
     """The vocabulary in a folder: tokenizer.json, or vocab.json + merges.txt, or OpenAI's encoder.json + vocab.bpe."""
     if not folder.is_dir():
         problem = "is a file: name the folder it is in" if folder.exists() else "does not exist"
@@ -197,7 +203,7 @@ def read(folder: Path) -> Vocabulary:
     )
 
 
-def write(vocabulary: Vocabulary, folder: Path) -> None:
+def write_vocabulary(vocabulary: Vocabulary, folder: Path) -> None:
     """The four files that `transformers` looks for, all of them or none."""
     merges = "".join(f"{first} {second}\n" for first, second in vocabulary.merges)
     texts = {
@@ -206,17 +212,12 @@ def write(vocabulary: Vocabulary, folder: Path) -> None:
         "tokenizer_config.json": json.dumps(vocabulary.settings(), ensure_ascii=False, indent=2),
         "tokenizer.json": json.dumps(vocabulary.document(), ensure_ascii=False),
     }
-    partial = {name: folder / f".{name}.{uuid.uuid4().hex[:8]}.partial" for name in texts}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        try:
+        with ExitStack() as beside:  # each takes its place when all are written
             for name, text in texts.items():
-                partial[name].write_text(text, encoding="utf-8", newline="\n")
-            for name, path in partial.items():
-                path.replace(folder / name)
-        finally:
-            for path in partial.values():
-                path.unlink(missing_ok=True)
+                path = beside.enter_context(written_beside(folder / name))
+                path.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         need = f" (about {sum(map(len, texts.values())):,} bytes are needed)" if full else ""
@@ -372,9 +373,9 @@ def _mentions(value: object, kind: str) -> bool:
     return False
 
 
-def _not_byte_level(source: object, why: str) -> CutawayError:
+def _not_byte_level(source: object, problem: str) -> CutawayError:
     return CutawayError(
-        f"{source} is not a byte-level BPE, the kind GPT-2 has: {why}. "
+        f"{source} is not a byte-level BPE, the kind GPT-2 has: {problem}. "
         "Cutaway cannot read it; a model trained on such tokens is not a GPT-2."
     )
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from cutaway.checkpoint.files import replacing
+from cutaway.atomic import replacing
 from cutaway.errors import CutawayError
 from cutaway.text.bpe_python import TokenTable
 from cutaway.text.tokenizer import StreamDecoder, Tokenizer
@@ -161,7 +161,7 @@ class WordPieceStream(StreamDecoder):
         return ""
 
 
-def read(folder: Path) -> WordPiece:
+def read_wordpiece(folder: Path) -> WordPiece:
     """The tokenizer in a folder with `vocab.txt`."""
     settings: dict[str, Any] = {}
     for name in ("special_tokens_map.json", CONFIG):

@@ -39,7 +39,7 @@ def write_result(ready: Setup, model: GPT | Classifier, report: Report, team: Te
         if isinstance(plain, Classifier):
             write_classifier(plain, ready.tokenizer, cast(ClassTask, ready.task), folder)
         else:
-            checkpoint.write(plain, ready.tokenizer, folder)
+            checkpoint.write_model(plain, ready.tokenizer, folder)
             save_task(ready.task, folder)
             if isinstance(ready.task, Chat):
                 save_chat_template(folder)
@@ -72,7 +72,7 @@ def write_adapter(ready: Setup, weights: Mapping[str, Tensor], folder: Path) -> 
         base=adapter.base_name(ready.recipe.model.from_),
         embedding=embedding if len(embedding) > base.vocabulary else None,
     )
-    adapter.write(made, base, ready.tokenizer, folder)
+    adapter.write_adapter(made, base, ready.tokenizer, folder)
     save_task(ready.task, folder)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -16,6 +15,7 @@ from cutaway.checkpoint import huggingface
 from cutaway.checkpoint.locate import locate
 from cutaway.checkpoint.shape import CONFIG
 from cutaway.errors import CutawayError
+from cutaway.home import cutaway_home
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
 from cutaway.tasks import Language, LeftOut, Record, Task, load_task, task_from
@@ -161,20 +161,12 @@ def prepare_data(recipe: Recipe, task: Task, tokenizer: Tokenizer, tell: Listene
         data.paths,
         tokenizer,
         task,
-        Path(data.cache).expanduser() if data.cache else default_cache(),
+        Path(data.cache).expanduser() if data.cache else cutaway_home() / "data",
         data.held_out,
         data.seed,
         data.columns or None,
         progress=lambda done, total: tell(Progress("tokens", done, total)),
     )
-
-
-def default_cache() -> Path:
-    """`data/` in $CUTAWAY_HOME, or in the user's cache folder."""
-    home, xdg = os.environ.get("CUTAWAY_HOME"), Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if home:
-        return Path(home).expanduser().absolute() / "data"
-    return (xdg if xdg.is_absolute() else Path.home() / ".cache") / "cutaway" / "data"
 
 
 def require_enough(dataset: Dataset, task: Task) -> None:
@@ -227,7 +219,7 @@ def build(setup: Setup, team: Team) -> GPT | Classifier:
 
 def base_model(folder: Path, task: Task, tokenizer: Tokenizer, dropout: float) -> GPT | Classifier:
     """The model to go on from, with room for the task's separators; its head too, if it is one for such a task."""
-    if (folder / CONFIG).is_file() and SCORE in huggingface.read_tensors(huggingface.find(folder)):
+    if (folder / CONFIG).is_file() and SCORE in huggingface.read_tensors(huggingface.find_weights(folder)):
         classifier = read_classifier(folder)
         body = with_vocabulary(classifier.gpt, len(tokenizer), dropout)
         own = load_task(folder)
@@ -237,7 +229,7 @@ def base_model(folder: Path, task: Task, tokenizer: Tokenizer, dropout: float) -
             return body
         classifier.gpt = body
         return classifier
-    return with_vocabulary(checkpoint.read(folder), len(tokenizer), dropout)
+    return with_vocabulary(checkpoint.read_model(folder), len(tokenizer), dropout)
 
 
 @torch.no_grad()

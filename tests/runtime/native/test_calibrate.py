@@ -116,7 +116,7 @@ def test_loading_as_int4_takes_care():
     careful, model = lm.runtime.packed, cutaway.load().model
     assert careful.nbytes == pack(model, "int4").nbytes
     assert not np.array_equal(careful.memory, pack(model, "int4").memory)
-    again = calibrate.pack_with_care(model, lm.tokenizer, "int4")
+    again = calibrate.pack_calibrated(model, lm.tokenizer)
     assert np.array_equal(careful.memory, again.memory)
     assert not torch.equal(unpack(careful).blocks[0].mlp.widen.weight, model.blocks[0].mlp.widen.weight)
 
@@ -125,14 +125,14 @@ def test_a_large_model_is_loaded_without_delay(monkeypatch):
     lm = cutaway.load()
     monkeypatch.setattr(calibrate, "QUICK", 7_000_000)
     monkeypatch.setattr(calibrate, "writing", None)  # is not called
-    found = calibrate.pack_on_loading(lm.model, lm.tokenizer, "int4")
+    found = lm.pack_int4()
     assert np.array_equal(found.memory, pack(lm.model, "int4").memory)
 
 
 def test_a_model_that_writes_next_to_nothing_is_rounded_plainly(monkeypatch):
     lm = cutaway.load()
     monkeypatch.setattr(calibrate, "writing", lambda model, tokenizer: [[model.config.end, 5]])
-    found = calibrate.pack_with_care(lm.model, lm.tokenizer, "int4")
+    found = calibrate.pack_calibrated(lm.model, lm.tokenizer)
     assert np.array_equal(found.memory, pack(lm.model, "int4").memory)
 
 

@@ -23,7 +23,7 @@ KERNELS = "src/cutaway/runtime/native/kernels"
 @pytest.fixture
 def nothing_compiled(monkeypatch):
     library.load.cache_clear()
-    monkeypatch.setattr(library, "find", lambda: None)
+    monkeypatch.setattr(library, "find_library", lambda: None)
     yield
     library.load.cache_clear()
 
@@ -47,7 +47,7 @@ def test_what_needs_the_kernels_says_how_to_get_them(nothing_compiled, asked):
 
 def test_a_file_of_another_version_counts_as_none(nothing_compiled, monkeypatch, tmp_path):
     (tmp_path / "kernels.so").write_bytes(b"not a library")
-    monkeypatch.setattr(library, "find", lambda: tmp_path / "kernels.so")
+    monkeypatch.setattr(library, "find_library", lambda: tmp_path / "kernels.so")
     assert library.load() is None
 
 

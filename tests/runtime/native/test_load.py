@@ -10,7 +10,7 @@ from cutaway.errors import CutawayError
 from cutaway.language_model import LanguageModel
 from cutaway.models.architecture import count_parameters
 from cutaway.runtime import choice
-from cutaway.runtime.choice import SECOND_COPY, choose
+from cutaway.runtime.choice import SECOND_COPY, choose_weights
 from cutaway.runtime.native import library
 from cutaway.runtime.native.engine import Engine
 from cutaway.runtime.native.pack import pack
@@ -102,18 +102,18 @@ def test_the_built_in_model_loads_with_every_kind_of_weights():
 )
 def test_what_cannot_be_had_together_is_refused(arguments, says):
     with pytest.raises(CutawayError, match=says):
-        choose(*arguments)
+        choose_weights(*arguments)
 
 
 def test_left_to_itself_the_better_engine_writes(monkeypatch):
-    assert choose("auto", None, "cpu", True) == "float32"
+    assert choose_weights("auto", None, "cpu", True) == "float32"
     assert isinstance(cutaway.load().runtime, Engine)
-    assert choose("auto", None, "cpu", True, size=SECOND_COPY + 1) is None
-    assert choose("auto", None, "cuda", True) is None
-    assert choose("auto", None, "cpu", False) is None
-    assert choose("torch", None, "cpu", True) is None
+    assert choose_weights("auto", None, "cpu", True, size=SECOND_COPY + 1) is None
+    assert choose_weights("auto", None, "cuda", True) is None
+    assert choose_weights("auto", None, "cpu", False) is None
+    assert choose_weights("torch", None, "cpu", True) is None
     monkeypatch.setattr(choice, "load", lambda: None)  # no compiler was there when Cutaway was installed
-    assert choose("auto", None, "cpu", True) is None
+    assert choose_weights("auto", None, "cpu", True) is None
     assert not isinstance(cutaway.load().runtime, Engine)
 
 

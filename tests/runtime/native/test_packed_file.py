@@ -25,12 +25,12 @@ if library.load() is None:
 @pytest.fixture(scope="module")
 def file(tiny_lm, tmp_path_factory):
     path = tmp_path_factory.mktemp("stored") / "tiny.cutaway"
-    stored.write(pack(tiny_lm.model, "int8"), tiny_lm.tokenizer, path, {"note": "none"})
+    stored.write_packed(pack(tiny_lm.model, "int8"), tiny_lm.tokenizer, path, {"note": "none"})
     return path
 
 
 def test_what_was_written_is_read_again(tiny_lm, file):
-    packed = stored.read(file, whole=True)
+    packed = stored.read_packed(file, whole=True)
     assert packed.config == tiny_lm.config
     assert (packed.memory == pack(tiny_lm.model, "int8").memory).all()
     assert packed.memory.ctypes.data % 64 == 0
@@ -51,17 +51,17 @@ def test_a_changed_byte_in_the_head_is_noticed(file, tmp_path, place):
     data[place] ^= 0x10
     (tmp_path / "bad.cutaway").write_bytes(data)
     with pytest.raises(CutawayError, match=r"damaged|not a file of packed|version"):
-        stored.read(tmp_path / "bad.cutaway")
+        stored.read_packed(tmp_path / "bad.cutaway")
 
 
 @pytest.mark.parametrize("block", ["tokens", "files"])
 def test_a_changed_byte_in_the_tokenizer_is_noticed(file, tmp_path, block):
-    begin, end = getattr(stored.read_head(file), block)
+    begin, end = getattr(stored.open_packed(file), block)
     for place in (begin, (begin + end) // 2, end - 1):
         data = bytearray(file.read_bytes())
         data[place] ^= 0x10
         (tmp_path / "bad.cutaway").write_bytes(data)
-        for read in (stored.read, stored.read_tokenizer):
+        for read in (stored.open_packed, stored.read_packed):
             with pytest.raises(CutawayError, match="damaged"):
                 read(tmp_path / "bad.cutaway")
 
@@ -70,19 +70,20 @@ def test_a_file_of_the_first_version_is_read(tiny_lm, file, tmp_path):
     """As it was written before tokens had a table: sha256, and the tokenizer's files in the header."""
     tiny_lm.tokenizer.save(tmp_path / "tokenizer")
     files = {one.name: one.read_text(encoding="utf-8") for one in (tmp_path / "tokenizer").iterdir()}
-    says, first = stored.read_header(file)
+    opened = stored.open_packed(file)
+    says, first = opened.header, opened.first
     header = json.dumps({**says, "tokenizer": files}).encode()
     start = struct.pack("<8sII32s", b"CUTAWAY\n", 1, len(header), hashlib.sha256(header).digest()) + header
     old = tmp_path / "old.cutaway"
     old.write_bytes(start + bytes(-len(start) % 4096) + file.read_bytes()[first:])
-    assert (stored.read(old, whole=True).memory == stored.read(file).memory).all()
+    assert (stored.read_packed(old, whole=True).memory == stored.read_packed(file).memory).all()
     assert cutaway.load(old).generate("Once", 20, seed=3).ids == cutaway.load(file).generate("Once", 20, seed=3).ids
     for place in (60, len(start) - 1):
         data = bytearray(old.read_bytes())
         data[place] ^= 0x10
         (tmp_path / "bad.cutaway").write_bytes(data)
         with pytest.raises(CutawayError, match="damaged"):
-            stored.read(tmp_path / "bad.cutaway")
+            stored.read_packed(tmp_path / "bad.cutaway")
 
 
 def test_int4_of_the_first_version_must_be_converted_again(tiny_lm, tmp_path):
@@ -90,11 +91,11 @@ def test_int4_of_the_first_version_must_be_converted_again(tiny_lm, tmp_path):
     start = struct.pack("<8sII32s", b"CUTAWAY\n", 1, len(header), hashlib.sha256(header).digest()) + header
     (tmp_path / "old.cutaway").write_bytes(start)
     with pytest.raises(CutawayError, match=r"older Cutaway.*convert again"):
-        stored.read(tmp_path / "old.cutaway")
+        stored.read_packed(tmp_path / "old.cutaway")
 
 
 def test_the_tokenizer_comes_back_whole(tiny_lm, file):
-    found = stored.read_tokenizer(file)
+    found = stored.open_packed(file).read_tokenizer()
     assert found.vocabulary == tiny_lm.tokenizer.vocabulary and found.merges == tiny_lm.tokenizer.merges
     assert found.encode("日本 Once") == tiny_lm.tokenizer.encode("日本 Once")
 
@@ -104,7 +105,7 @@ def test_a_changed_weight_is_noticed_when_all_is_checked(file, tmp_path):
     data[-1000] ^= 1
     (tmp_path / "bad.cutaway").write_bytes(data)
     with pytest.raises(CutawayError, match="weights do not have the checksum"):
-        stored.read(tmp_path / "bad.cutaway", whole=True)
+        stored.read_packed(tmp_path / "bad.cutaway", whole=True)
 
 
 @pytest.mark.parametrize("length", [0, 5, 47, 48, 1000, 5000, -1, -4096])
@@ -112,7 +113,7 @@ def test_a_file_cut_short_is_refused(file, tmp_path, length):
     data = file.read_bytes()
     (tmp_path / "bad.cutaway").write_bytes(data[:length])
     with pytest.raises(CutawayError, match=r"damaged|not a file of packed"):
-        stored.read(tmp_path / "bad.cutaway")
+        stored.read_packed(tmp_path / "bad.cutaway")
 
 
 def test_a_file_with_something_behind_it_is_refused(file, tmp_path):
@@ -122,19 +123,19 @@ def test_a_file_with_something_behind_it_is_refused(file, tmp_path):
 
 
 def test_the_weights_are_mapped_and_not_copied(file):
-    assert not stored.read(file).memory.flags.owndata
-    assert not stored.read(file).memory.flags.writeable
-    assert np.asarray(stored.read(file).memory).nbytes == pack_bytes(file)
+    assert not stored.read_packed(file).memory.flags.owndata
+    assert not stored.read_packed(file).memory.flags.writeable
+    assert np.asarray(stored.read_packed(file).memory).nbytes == pack_bytes(file)
 
 
 def pack_bytes(file):
-    _, first = stored.read_header(file)
+    first = stored.open_packed(file).first
     return file.stat().st_size - first
 
 
 def test_the_task_goes_with_the_weights(tiny_lm, tmp_path):
     task = Translation(separator="<|to-french|>")
-    stored.write(pack(tiny_lm.model, "int8"), tiny_lm.tokenizer, tmp_path / "t.cutaway", task=task.settings())
+    stored.write_packed(pack(tiny_lm.model, "int8"), tiny_lm.tokenizer, tmp_path / "t.cutaway", task=task.settings())
     assert load_task(tmp_path / "t.cutaway") == task
 
 

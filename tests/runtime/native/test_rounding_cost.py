@@ -12,7 +12,7 @@ import cutaway
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import SIZES
 from cutaway.runtime.native import library
-from cutaway.runtime.native.calibrate import pack_with_care
+from cutaway.runtime.native.calibrate import pack_calibrated
 from cutaway.runtime.native.engine import Engine
 from cutaway.runtime.native.pack import pack
 from cutaway.runtime.native.rounding_cost import measure, windows_of
@@ -34,11 +34,13 @@ def own_writing(builtin):
     return windows_of(builtin.model, builtin.tokenizer, None, most=4)
 
 
+def packed(lm, kind):
+    return pack_calibrated(lm.model, lm.tokenizer) if kind == "int4" else pack(lm.model, kind)
+
+
 @pytest.mark.parametrize("kind", ALLOWED)
 def test_the_built_in_model_loses_little_on_its_own_writing(builtin, own_writing, kind):
-    cost = measure(
-        builtin.model, Engine(pack_with_care(builtin.model, builtin.tokenizer, kind)), own_writing, "its own writing"
-    )
+    cost = measure(builtin.model, Engine(packed(builtin, kind)), own_writing, "its own writing")
     assert cost.tokens > 200
     assert cost.loss_added <= ALLOWED[kind]
     assert 0 < cost.mean_difference < cost.largest_difference
@@ -49,7 +51,7 @@ def test_the_built_in_model_loses_little_on_stories(builtin, shared_data, kind):
     with lzma.open(shared_data / "stories/stories.txt.xz", "rt", encoding="utf-8") as file:
         text = file.read(40_000).replace("<|endoftext|>", "")
     windows = windows_of(builtin.model, builtin.tokenizer, text, most=6)
-    cost = measure(builtin.model, Engine(pack_with_care(builtin.model, builtin.tokenizer, kind)), windows, "stories")
+    cost = measure(builtin.model, Engine(packed(builtin, kind)), windows, "stories")
     assert cost.loss_float32 < 4
     assert cost.loss_added <= ALLOWED[kind]
 

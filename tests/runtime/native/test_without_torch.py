@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import cutaway
-from cutaway import checkpoint, language_model
+from cutaway import checkpoint, loading
 from cutaway.runtime.native import library
 from cutaway.runtime.native import packed_file as stored
 from cutaway.runtime.native.pack import pack
@@ -26,7 +26,7 @@ SLOW = {"torch", "tiktoken", "tokenizers", "typer", "pydantic", "http", "ssl"}
 @pytest.fixture(scope="module")
 def file(tiny_lm, tmp_path_factory):
     path = tmp_path_factory.mktemp("without") / "tiny.cutaway"
-    stored.write(pack(tiny_lm.model, "int8"), tiny_lm.tokenizer, path)
+    stored.write_packed(pack(tiny_lm.model, "int8"), tiny_lm.tokenizer, path)
     return path
 
 
@@ -75,7 +75,7 @@ def test_a_plain_folder_writes_without_torch(folder, name, call):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_it_is_the_model_that_torch_reads(tiny_lm, tmp_path, dtype):
-    checkpoint.write(tiny_lm.model, tiny_lm.tokenizer, tmp_path / "stored", dtype)
+    checkpoint.write_model(tiny_lm.model, tiny_lm.tokenizer, tmp_path / "stored", dtype)
     quick, slow = cutaway.load(tmp_path / "stored"), cutaway.load(tmp_path / "stored", engine="torch")
     assert quick._model is None and quick._engine is not None
     assert all(torch.equal(a, b) for a, b in zip(quick.model.parameters(), slow.model.parameters(), strict=True))
@@ -122,7 +122,7 @@ def test_a_truncated_file_is_refused(folder, tmp_path, cut):
 
 
 def test_where_there_may_be_an_accelerator_torch_is_asked(folder, monkeypatch):
-    monkeypatch.setattr(language_model, "has_accelerator", lambda: True)
+    monkeypatch.setattr(loading, "has_accelerator", lambda: True)
     assert cutaway.load(folder)._model is not None
     assert cutaway.load(folder, device="cpu")._model is None
 

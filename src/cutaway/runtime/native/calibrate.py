@@ -14,12 +14,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from cutaway.codec import Codec
 from cutaway.decoding.generate import generate
 from cutaway.decoding.settings import Settings
 from cutaway.models.gpt2.model import GPT, Block
 from cutaway.runtime.native.engine import Engine
 from cutaway.runtime.native.pack import Packed, pack
-from cutaway.text.tokenizer import Tokenizer
 
 TEXTS, LENGTH = 16, 256
 """How many texts the model writes to be calibrated on, and how long they may be."""
@@ -35,27 +35,17 @@ MATRICES = ("attention.queries_keys_values", "attention.projection", "mlp.widen"
 Factor = npt.NDArray[np.float32]
 
 
-def pack_with_care(
-    model: GPT, tokenizer: Tokenizer, weights: str, progress: Callable[[int, int], None] | None = None
-) -> Packed:
-    """Like `pack`; int4 is calibrated on what the model itself writes."""
-    if weights != "int4":
-        return pack(model, weights, progress)
-    texts = writing(model, tokenizer)
+def pack_calibrated(model: GPT, codec: Codec[str], progress: Callable[[int, int], None] | None = None) -> Packed:
+    """A model's weights as int4, calibrated on what the model itself writes."""
+    texts = writing(model, codec)
     enough = sum(map(len, texts)) >= FEWEST
-    return pack(model, weights, progress, factors(model, texts) if enough else None)
+    return pack(model, "int4", progress, factors(model, texts) if enough else None)
 
 
-def pack_on_loading(model: GPT, tokenizer: Tokenizer, weights: str) -> Packed:
-    """With care where that does not keep anyone waiting, else plainly."""
-    small = sum(parameter.numel() for parameter in model.parameters()) <= QUICK
-    return pack_with_care(model, tokenizer, weights) if small else pack(model, weights)
-
-
-def writing(model: GPT, tokenizer: Tokenizer) -> list[list[int]]:
+def writing(model: GPT, codec: Codec[str]) -> list[list[int]]:
     """Texts of the model's own, each after the end token; int8 writes them several times faster than torch."""
     settings = Settings(max_tokens=min(LENGTH, model.config.context) - 1, seed=1, samples=TEXTS, top_k=None)
-    written = generate(Engine(pack(model, "int8")), tokenizer, [[]], settings)
+    written = generate(Engine(pack(model, "int8")), codec, [[]], settings)
     return [[model.config.end, *each.ids] for each in written]
 
 
@@ -74,7 +64,7 @@ def factors(model: GPT, texts: list[list[int]]) -> Iterator[tuple[str, Factor]]:
         moments = {name: torch.zeros(()) for name in MATRICES}
         hooks = [block.get_submodule(name).register_forward_pre_hook(adding(moments, name)) for name in MATRICES]
         try:
-            streams = [read(block, stream) for stream in streams]
+            streams = [read_block(block, stream) for stream in streams]
         finally:
             for hook in hooks:
                 hook.remove()
@@ -82,7 +72,7 @@ def factors(model: GPT, texts: list[list[int]]) -> Iterator[tuple[str, Factor]]:
             yield f"blocks.{layer}.{name}.weight", factor(moments.pop(name))
 
 
-def read(block: torch.nn.Module, stream: Tensor) -> Tensor:
+def read_block(block: torch.nn.Module, stream: Tensor) -> Tensor:
     assert isinstance(block, Block)
     return block.forward(stream[None])[0]
 

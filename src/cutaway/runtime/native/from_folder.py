@@ -40,8 +40,9 @@ def pack_folder(folder: Path, config: Config) -> Packed | None:
     if set(found) != {one.stored for one in table} or len(found) != len(stored):
         return None
     packed = memory_of(size_of(config, "float32"))
+    scratch = np.empty(max(one.count for one in table), np.float32)  # new memory for each tensor would cost more time
     for spec, place in zip(table, places(config, "float32"), strict=True):
-        numbers = read_tensor(memory, first, found[spec.stored], spec)
+        numbers = read_tensor(memory, first, found[spec.stored], spec, scratch)
         if numbers is None:
             return None
         pack_tensor(place, numbers, packed)
@@ -64,19 +65,23 @@ def read_header(path: Path) -> tuple[dict[str, Any], int, mmap.mmap] | None:
     return (header, 8 + length, memory) if isinstance(header, dict) else None
 
 
-def read_tensor(memory: mmap.mmap, first: int, said: Any, spec: TensorSpec) -> npt.NDArray[np.float32] | None:
-    """One tensor in our layout; None if it is not the one that is expected there, or not finite."""
+def read_tensor(
+    memory: mmap.mmap, first: int, stated: Any, spec: TensorSpec, scratch: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32] | None:
+    """One tensor in our layout, in the file or in `scratch`; None if it is not the one expected, or not finite."""
     try:
-        kind, (start, end) = TYPES[said["dtype"]], said["data_offsets"]
-        plain = tuple(said["shape"]) == spec.shape and end - start == spec.count * kind.itemsize
+        kind, (start, end) = TYPES[stated["dtype"]], stated["data_offsets"]
+        plain = tuple(stated["shape"]) == spec.shape and end - start == spec.count * kind.itemsize
     except (KeyError, TypeError, ValueError):
         return None
     if not plain or not 0 <= start <= end <= len(memory) - first:
         return None
-    values = np.frombuffer(memory, kind, spec.count, first + start)
+    values = np.frombuffer(memory, kind, spec.count, first + start).reshape(spec.shape)
+    values = values.T if spec.transposed else values
     if kind == TYPES["BF16"]:
         values = (values.astype(np.uint32) << 16).view(np.float32)  # the upper half of a float32
-    numbers = values.astype(np.float32, copy=False).reshape(spec.shape)
-    if not (math.isfinite(numbers.min()) and math.isfinite(numbers.max())):
-        return None
-    return np.ascontiguousarray(numbers.T if spec.transposed else numbers)
+    numbers = values
+    if kind != TYPES["F32"] or spec.transposed:
+        numbers = scratch[: spec.count].reshape(values.shape)
+        numbers[...] = values  # converted and turned in one go
+    return numbers if math.isfinite(numbers.min()) and math.isfinite(numbers.max()) else None

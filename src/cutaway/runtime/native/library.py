@@ -43,7 +43,7 @@ def check_kind(weights: str) -> str:
     return weights
 
 
-def find() -> Path | None:
+def find_library() -> Path | None:
     """The compiled file, if this installation has one."""
     for ending in importlib.machinery.EXTENSION_SUFFIXES:
         path = Path(__file__).with_name(f"_kernels{ending}")
@@ -55,7 +55,7 @@ def find() -> Path | None:
 @functools.cache
 def load() -> ctypes.CDLL | None:
     """The kernels, or None where they were not built or are those of another version."""
-    path = find()
+    path = find_library()
     if path is None:
         return None
     try:

@@ -28,13 +28,14 @@ from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
+from cutaway.atomic import replacing
 from cutaway.errors import CutawayError
 from cutaway.models.gpt2.shape import Config
 from cutaway.runtime.native.library import KINDS
 from cutaway.runtime.native.pack import Memory, Packed, size_of
 from cutaway.text.bpe_python import TokenTable
 from cutaway.text.tokenizer import Tokenizer
-from cutaway.text.vocabulary import read as read_vocabulary
+from cutaway.text.vocabulary import read_vocabulary
 
 Read = TypeVar("Read")
 
@@ -46,7 +47,7 @@ HEADER_BYTES = 200_000_000
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt", "vocab.txt")
 
 
-def write(
+def write_packed(
     packed: Packed,
     tokenizer: Tokenizer,
     path: Path,
@@ -60,8 +61,6 @@ def write(
     """
     import hashlib
     import tempfile
-
-    from cutaway.checkpoint.files import replacing
 
     path = Path(path)
     with tempfile.TemporaryDirectory() as folder:
@@ -92,11 +91,12 @@ def write(
 
 
 @dataclass(frozen=True)
-class Head:
-    """What stands before the weights."""
+class PackedFile:
+    """A file, opened: what stands before the weights has been read and checked."""
 
+    path: Path
     version: int
-    says: dict[str, Any]
+    header: dict[str, Any]
     tokens: tuple[int, int]
     files: tuple[int, int]
     """Where these begin and end; in version 1 nowhere."""
@@ -106,9 +106,88 @@ class Head:
         """Where the weights begin."""
         return self.files[1] + -self.files[1] % PAGE
 
+    @property
+    def task(self) -> Any:
+        """What would stand in the task.json of a folder."""
+        return self.header.get("task")
 
-def read_head(path: Path) -> Head:
-    """What stands before the weights, checked."""
+    @property
+    def recommended(self) -> dict[str, Any]:
+        """The settings to write with; none in a file that was packed before there were any."""
+        return dict(self.header.get("recommended", {}))
+
+    @property
+    def config(self) -> Config:
+        known = {field.name for field in dataclasses.fields(Config)}
+        given = self.header.get("config")
+        if not isinstance(given, dict) or set(given) != known:
+            raise damaged(self.path, "it does not say the shape of its model")
+        return Config(**given)
+
+    @property
+    def weights(self) -> str:
+        """The kind that they are packed to."""
+        kind = self.header.get("weights")
+        if kind not in KINDS:
+            raise damaged(self.path, f"it holds weights of an unknown kind, {kind!r}")
+        if self.version == 1 and kind == "int4":  # its token embedding was int4, too
+            raise CutawayError(
+                f"{self.path} was packed by an older Cutaway, which rounded int4 more coarsely: convert again."
+            )
+        return str(kind)
+
+    def read_weights(self, whole: bool = False) -> Packed:
+        """The weights, mapped into memory; with `whole`, also held against their checksum, which reads all of them."""
+        config, size = self.config, size_of(self.config, self.weights)
+        there = self.path.stat().st_size
+        if self.header.get("bytes") != size or there != self.first + size:
+            raise damaged(self.path, f"it should be {self.first + size:,} bytes long, and is {there:,}")
+        memory = np.frombuffer(mapped(self.path), dtype=np.uint8, count=size, offset=self.first)
+        if whole:
+            self.check(memory)
+        return Packed(config, self.weights, memory)
+
+    def check(self, memory: Memory) -> None:
+        import hashlib
+
+        if hashlib.sha256(memory.data).hexdigest() != self.header.get("sha256"):
+            raise damaged(self.path, "its weights do not have the checksum they should")
+
+    def read_tokenizer(self) -> Tokenizer:
+        """The tokenizer; of GPT-2's kind it is read where it lies, as far as it is needed."""
+        if self.version == 1:
+            return self.read_files(self.header.get("tokenizer"), Tokenizer.from_folder)
+        memory = memoryview(mapped(self.path))
+
+        def whole(read: Callable[[Path], Read]) -> Read:
+            return self.read_files(json.loads(zlib.decompress(memory[slice(*self.files)])), read)
+
+        tokens = memory[slice(*self.tokens)]
+        if not tokens:
+            return whole(Tokenizer.from_folder)
+        return Tokenizer.from_table(TokenTable(tokens), self.header["specials"], lambda: whole(read_vocabulary))
+
+    def read_files(self, files: Any, read: Callable[[Path], Read]) -> Read:
+        """What `read` makes of the folder that the tokenizer's files were in."""
+        if not isinstance(files, dict):
+            raise damaged(self.path, "it has no tokenizer")
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                if name in TOKENIZER_FILES and isinstance(text, str):
+                    (Path(folder) / name).write_text(text, encoding="utf-8")
+            return read(Path(folder))
+
+
+def read_packed(path: str | Path, whole: bool = False) -> Packed:
+    """The weights in a file; with `whole`, also held against their checksum."""
+    return open_packed(path).read_weights(whole)
+
+
+def open_packed(path: str | Path) -> PackedFile:
+    """A file of packed weights; its weights are not read yet."""
+    path = Path(path)
     try:
         with path.open("rb") as file:
             start = file.read(START.size)
@@ -121,12 +200,12 @@ def read_head(path: Path) -> Head:
                 raise CutawayError(
                     f"{path} has version {version} of its format; this Cutaway reads {VERSION}. Convert again."
                 )
-            return (read_head_1 if version == 1 else read_head_2)(file, path)
+            return (open_version_1 if version == 1 else open_version_2)(file, path)
     except OSError as error:
         raise CutawayError(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def read_head_1(file: BinaryIO, path: Path) -> Head:
+def open_version_1(file: BinaryIO, path: Path) -> PackedFile:
     import hashlib
 
     length, digest = LENGTH_1.unpack(exactly(file, LENGTH_1.size, path))
@@ -134,10 +213,10 @@ def read_head_1(file: BinaryIO, path: Path) -> Head:
     if hashlib.sha256(header).digest() != digest:
         raise damaged(path, "its header does not have the checksum it should")
     end = file.tell()
-    return Head(1, json.loads(header), (end, end), (end, end))
+    return PackedFile(path, 1, json.loads(header), (end, end), (end, end))
 
 
-def read_head_2(file: BinaryIO, path: Path) -> Head:
+def open_version_2(file: BinaryIO, path: Path) -> PackedFile:
     *lengths, checksum = LENGTHS.unpack(exactly(file, LENGTHS.size, path))
     begin = file.tell()
     header = exactly(file, lengths[0], path)
@@ -147,7 +226,7 @@ def read_head_2(file: BinaryIO, path: Path) -> Head:
     if left or found != checksum:
         raise damaged(path, "its header does not have the checksum it should")
     ends = list(accumulate(lengths, initial=begin))
-    return Head(2, json.loads(header), (ends[1], ends[2]), (ends[2], ends[3]))
+    return PackedFile(path, 2, json.loads(header), (ends[1], ends[2]), (ends[2], ends[3]))
 
 
 def exactly(file: BinaryIO, length: int, path: Path) -> bytes:
@@ -158,96 +237,10 @@ def exactly(file: BinaryIO, length: int, path: Path) -> bytes:
     return data
 
 
-def read_header(path: Path) -> tuple[dict[str, Any], int]:
-    """What the file says of itself, and where the weights begin."""
-    head = read_head(path)
-    return head.says, head.first
-
-
-def read_recommended(path: Path) -> dict[str, Any]:
-    """The settings to write with; none in a file that was packed before there were any."""
-    found: dict[str, Any] = read_header(path)[0].get("recommended", {})
-    return found
-
-
-def read(path: Path, whole: bool = False) -> Packed:
-    """The weights, mapped into memory; with `whole`, also held against their checksum, which reads all of them."""
-    path = Path(path)
-    head = read_head(path)
-    header, first = head.says, head.first
-    config = config_of(header, path)
-    weights = header.get("weights")
-    if weights not in KINDS:
-        raise damaged(path, f"it holds weights of an unknown kind, {weights!r}")
-    if head.version == 1 and weights == "int4":  # its token embedding was int4, too
-        raise CutawayError(f"{path} was packed by an older Cutaway, which rounded int4 more coarsely: convert again.")
-    size = size_of(config, weights)
-    there = path.stat().st_size
-    if header.get("bytes") != size or there != first + size:
-        raise damaged(path, f"it should be {first + size:,} bytes long, and is {there:,}")
-    memory = np.frombuffer(mapped(path), dtype=np.uint8, count=size, offset=first)
-    if whole:
-        check_weights(memory, header, path)
-    return Packed(config, weights, memory)
-
-
-def check_weights(memory: Memory, header: dict[str, Any], path: Path) -> None:
-    import hashlib
-
-    if hashlib.sha256(memory.data).hexdigest() != header.get("sha256"):
-        raise damaged(path, "its weights do not have the checksum they should")
-
-
-def read_config(path: Path) -> Config:
-    return config_of(read_header(path)[0], path)
-
-
-def read_tokenizer(path: Path) -> Tokenizer:
-    """The tokenizer; of GPT-2's kind it is read where it lies, as far as it is needed."""
-    head = read_head(path)
-    if head.version == 1:
-        return read_files(head.says.get("tokenizer"), path, Tokenizer.from_folder)
-    memory = memoryview(mapped(path))
-
-    def whole(read: Callable[[Path], Read]) -> Read:
-        return read_files(json.loads(zlib.decompress(memory[slice(*head.files)])), path, read)
-
-    tokens = memory[slice(*head.tokens)]
-    if not tokens:
-        return whole(Tokenizer.from_folder)
-    return Tokenizer.from_table(TokenTable(tokens), head.says["specials"], lambda: whole(read_vocabulary))
-
-
-def read_files(files: Any, path: Path, read: Callable[[Path], Read]) -> Read:
-    """What `read` makes of the folder that the tokenizer's files were in."""
-    if not isinstance(files, dict):
-        raise damaged(path, "it has no tokenizer")
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        for name, text in files.items():
-            if name in TOKENIZER_FILES and isinstance(text, str):
-                (Path(folder) / name).write_text(text, encoding="utf-8")
-        return read(Path(folder))
-
-
 def mapped(path: Path) -> mmap.mmap:
     with path.open("rb") as file:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def read_task(path: Path) -> Any:
-    """What would stand in the task.json of a folder."""
-    return read_header(path)[0].get("task")
-
-
-def config_of(header: dict[str, Any], path: Path) -> Config:
-    known = {field.name for field in dataclasses.fields(Config)}
-    given = header.get("config")
-    if not isinstance(given, dict) or set(given) != known:
-        raise damaged(path, "it does not say the shape of its model")
-    return Config(**given)
-
-
-def damaged(path: Path, why: str) -> CutawayError:
-    return CutawayError(f"{path} is damaged: {why}. Convert the model again, or copy the file again.")
+def damaged(path: Path, problem: str) -> CutawayError:
+    return CutawayError(f"{path} is damaged: {problem}. Convert the model again, or copy the file again.")

@@ -65,7 +65,7 @@ def router(explorer: Explorer) -> APIRouter:
                 f"There is no model {name} for a task on this machine. Choose one from the list.", "no_task", name=name
             )
         if name not in awake:
-            from cutaway.language_model import load
+            from cutaway.loading import load
             from cutaway.tasks import load_task
             from cutaway.tasks.answer import load_classifier
 

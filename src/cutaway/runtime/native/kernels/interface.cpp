@@ -71,9 +71,9 @@ int32_t cutaway_product(const char* name, int32_t kind, int32_t rows, int32_t in
         const Matrix matrix{static_cast<Kind>(kind), rows, inputs, packed};
         const size_t padded = matrix.padded();
         std::vector<float> real(count * padded), scales(count * padded);
-        std::vector<int8_t> whole(count * padded * 2);
+        std::vector<int8_t> ints(count * padded * 2);
         std::vector<int32_t> sums(count * padded);
-        const Rows from{matrix.kind, count, matrix.padded(), real.data(), padded, whole.data(), padded * 2, scales.data(),
+        const Rows from{matrix.kind, count, matrix.padded(), real.data(), padded, ints.data(), padded * 2, scales.data(),
                         sums.data()};
         for (int row = 0; row < count; row++) {
             std::copy_n(x + static_cast<size_t>(row) * inputs, inputs, real.data() + row * padded);
@@ -92,9 +92,9 @@ int32_t cutaway_model_layout(const Shape* shape, uint64_t* places) {
     *at++ = layout.tokens;
     *at++ = layout.positions;
     for (const auto& layer : layout.layers)
-        for (size_t place : {layer.attention_norm, layer.attention_norm_bias, layer.looks, layer.looks_bias, layer.merge,
+        for (size_t place : {layer.attention_norm, layer.attention_norm_bias, layer.qkv, layer.qkv_bias, layer.merge,
                              layer.merge_bias, layer.mlp_norm, layer.mlp_norm_bias, layer.widen, layer.widen_bias,
-                             layer.narrow, layer.narrow_bias})
+                             layer.mlp_projection, layer.mlp_projection_bias})
             *at++ = place;
     *at++ = layout.final_norm;
     *at++ = layout.final_norm_bias;

@@ -13,8 +13,8 @@ struct Rows {
     int count, padded;  // padded: numbers in a row, a whole number of groups
     float* real;        // [count, stride], for float32 and bfloat16; zeros after the last input
     size_t stride;
-    int8_t* whole;      // [count, whole_stride], for int8 and int4; or pairs of bytes, for bfloat16 that is rounded
-    size_t whole_stride;  // bytes
+    int8_t* ints;       // [count, ints_stride], for int8 and int4; or pairs of bytes, for bfloat16 that is rounded
+    size_t ints_stride;  // bytes
     float* scales;      // [count, groups]
     int32_t* sums;      // [count, groups]; for int4 see `taken_off`
 };
@@ -44,8 +44,8 @@ struct Finish {
     size_t stride;      // from one token's numbers to the next one's
 };
 
-// One head's look at the past by some consecutive tokens of one text.
-struct Look {
+// One head's attention to the past by some consecutive tokens of one text.
+struct Attention {
     const float* queries;
     size_t query_stride;
     float* out;
@@ -55,13 +55,13 @@ struct Look {
     float scale;
     float* const* blocks;        // of the text's cache
     size_t keys_at, values_at;   // where this layer's and head's part begins in a block
-    float* scratch;              // [LOOKS, scratch_stride]: a query's weights, then from sums_at on what it gathers
+    float* scratch;              // [QUERIES, scratch_stride]: a query's weights, then from sums_at on what it gathers
     size_t scratch_stride, sums_at;
 };
 
 constexpr int BLOCK = 64;   // tokens in a block of the cache
 constexpr int LANES = 16;   // keys side by side in it: [BLOCK / LANES][head width][LANES]
-constexpr int LOOKS = 24;   // queries that look together
+constexpr int QUERIES = 24; // queries that attend together
 
 struct Kernels {
     const char* name;
@@ -69,7 +69,7 @@ struct Kernels {
     void (*product)(const Matrix&, int first_tile, int last_tile, const Rows&, const Finish&);
     void (*normalise)(const float* x, int width, const float* weight, const float* bias, float epsilon, float* out);
     void (*quantise)(const float* x, int width, const Rows& into, int row);
-    void (*look)(const Look&);
+    void (*attend)(const Attention&);
 
     bool quantises(Kind kind) const { return is_quantised(kind) || (kind == BFLOAT16 && rounds); }
 };

@@ -60,8 +60,8 @@ inline __m256i dot(__m256i sum, __m256i weights, __m256i magnitudes, __m256i x) 
 template <int T>
 ALONE void strip_int8(const Strip& strip, const Rows& x, int row, float* sums) {
     const uint8_t *weights = strip.weights, *ahead = strip.ahead;
-    const size_t groups = x.padded / 64, stride = x.whole_stride;
-    const int8_t* from = x.whole + stride * row + strip.first;
+    const size_t groups = x.padded / 64, stride = x.ints_stride;
+    const int8_t* from = x.ints + stride * row + strip.first;
     const float* outer = x.scales + groups * row;
     __m256 low[T], high[T];
 #pragma GCC unroll 8
@@ -110,8 +110,8 @@ inline void unpack_int4(const uint8_t* from, uint8_t* to) {
 template <int T, bool unpacked = false>
 ALONE void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
     const uint8_t *weights = strip.weights, *ahead = strip.ahead;
-    const size_t groups = x.padded / 32, stride = x.whole_stride;
-    const int8_t* from = x.whole + stride * row + strip.first;
+    const size_t groups = x.padded / 32, stride = x.ints_stride;
+    const int8_t* from = x.ints + stride * row + strip.first;
     const __m256i half = _mm256_set1_epi8(0x0f), ones = _mm256_set1_epi16(1);
     __m256 low[T], high[T];
 #pragma GCC unroll 8
@@ -161,7 +161,7 @@ ALONE void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
 
 }  // namespace
 
-const Kernels AVX2 = {"avx2", false, product, normalise, quantise, look};
+const Kernels AVX2 = {"avx2", false, product, normalise, quantise, attend};
 
 #if defined(__clang__)
 #pragma clang attribute pop

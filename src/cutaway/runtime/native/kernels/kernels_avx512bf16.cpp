@@ -20,8 +20,8 @@ constexpr bool WIDENS = false;
 template <int T>
 ALONE void strip_bfloat16(const Strip& strip, const Rows& x, int row, float* sums) {
     const uint8_t *weights = strip.weights, *ahead = strip.ahead;
-    const size_t stride = x.whole_stride;
-    const int8_t* from = x.whole + stride * row + sizeof(uint16_t) * strip.first;
+    const size_t stride = x.ints_stride;
+    const int8_t* from = x.ints + stride * row + sizeof(uint16_t) * strip.first;
     __m512 total[T];
 #pragma GCC unroll 16
     for (int t = 0; t < T; t++) total[t] = _mm512_load_ps(sums + t * TILE);
@@ -40,7 +40,7 @@ ALONE void strip_bfloat16(const Strip& strip, const Rows& x, int row, float* sum
 
 }  // namespace
 
-const Kernels AVX512BF16 = {"avx512bf16", true, product, normalise, quantise, look};
+const Kernels AVX512BF16 = {"avx512bf16", true, product, normalise, quantise, attend};
 
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -23,16 +23,16 @@ void strip_int8(const Strip& strip, const Rows& x, int row, float* sums) {
     auto* weights = reinterpret_cast<const int8_t*>(strip.weights) - strip.first * TILE;
     const int groups = x.padded / 64;
     for (int t = 0; t < T; t++, sums += TILE) {
-        const int8_t* from = x.whole + x.whole_stride * (row + t);
+        const int8_t* from = x.ints + x.ints_stride * (row + t);
         for (int g = strip.first / 64; g < strip.last / 64; g++) {
-            int32_t whole[TILE] = {};
+            int32_t sum[TILE] = {};
             for (int k = g * 64; k < (g + 1) * 64; k += 4)
                 for (int r = 0; r < TILE; r++)
-                    for (int i = 0; i < 4; i++) whole[r] += weights[k * TILE + 4 * r + i] * from[k + i];
+                    for (int i = 0; i < 4; i++) sum[r] += weights[k * TILE + 4 * r + i] * from[k + i];
             const float outer = x.scales[static_cast<size_t>(groups) * (row + t) + g];
             for (int r = 0; r < TILE; r++) {
                 const float scale = from_bfloat16(strip.scales[g * TILE + r]) * outer;
-                sums[r] = std::fma(static_cast<float>(whole[r]), scale, sums[r]);
+                sums[r] = std::fma(static_cast<float>(sum[r]), scale, sums[r]);
             }
         }
     }
@@ -46,18 +46,18 @@ void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
     const uint8_t* weights = strip.weights - strip.first / 2 * TILE;
     const int groups = x.padded / 32;
     for (int t = 0; t < T; t++, sums += TILE) {
-        const int8_t* from = x.whole + x.whole_stride * (row + t);
+        const int8_t* from = x.ints + x.ints_stride * (row + t);
         for (int g = strip.first / 32; g < strip.last / 32; g++) {
-            int32_t whole[TILE] = {};
+            int32_t sum[TILE] = {};
             for (int k = g * 32; k < (g + 1) * 32; k += 8)
                 for (int r = 0; r < TILE; r++)
                     for (int i = 0; i < 4; i++) {
                         const uint8_t byte = weights[k / 2 * TILE + 4 * r + i];
-                        whole[r] += (byte & 0x0f) * from[k + i] + (byte >> 4) * from[k + 4 + i];
+                        sum[r] += (byte & 0x0f) * from[k + i] + (byte >> 4) * from[k + 4 + i];
                     }
             const size_t at = static_cast<size_t>(groups) * (row + t) + g;
             for (int r = 0; r < TILE; r++)
-                sums[r] = std::fma(static_cast<float>(whole[r] + taken_off(x.sums[at])),
+                sums[r] = std::fma(static_cast<float>(sum[r] + taken_off(x.sums[at])),
                                    from_bfloat16(strip.scales[g * TILE + r]) * x.scales[at], sums[r]);
         }
     }
@@ -68,4 +68,4 @@ void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
 
 }  // namespace
 
-const Kernels PLAIN = {"plain", false, product, normalise, quantise, look};
+const Kernels PLAIN = {"plain", false, product, normalise, quantise, attend};

@@ -8,7 +8,7 @@
 
 namespace {
 
-constexpr int TOGETHER = 128;  // tokens that climb the stack side by side: their activations stay in the caches
+constexpr int TOGETHER = 128;  // tokens that go through the stack side by side: their activations stay in the caches
 constexpr int FEW = 4;         // tokens: what is done for each one alone is not worth sharing
 constexpr int PIECES = 4;      // of work for each thread: few enough to stream, enough for one that comes late
 
@@ -52,16 +52,16 @@ Layout::Layout(const Shape& shape) {
         Layer one;
         one.attention_norm = floats(shape.width);
         one.attention_norm_bias = floats(shape.width);
-        one.looks = matrix(3 * shape.width, shape.width);
-        one.looks_bias = floats(3 * shape.width);
+        one.qkv = matrix(3 * shape.width, shape.width);
+        one.qkv_bias = floats(3 * shape.width);
         one.merge = matrix(shape.width, shape.width);
         one.merge_bias = floats(shape.width);
         one.mlp_norm = floats(shape.width);
         one.mlp_norm_bias = floats(shape.width);
         one.widen = matrix(shape.mlp_width, shape.width);
         one.widen_bias = floats(shape.mlp_width);
-        one.narrow = matrix(shape.width, shape.mlp_width);
-        one.narrow_bias = floats(shape.width);
+        one.mlp_projection = matrix(shape.width, shape.mlp_width);
+        one.mlp_projection_bias = floats(shape.width);
         layers.push_back(one);
     }
     final_norm = floats(shape.width);
@@ -87,7 +87,7 @@ Model::Model(const Shape& given, const uint8_t* weights, int threads, const Kern
         scales_.make(TOGETHER * widest / 32);
         sums_.make(TOGETHER * widest / 32);
     }
-    scratch_.make(threads_.count() * LOOKS * (up(shape.context, BLOCK) + up(shape.head_width(), LANES)));
+    scratch_.make(threads_.count() * QUERIES * (up(shape.context, BLOCK) + up(shape.head_width(), LANES)));
 }
 
 Matrix Model::matrix(size_t at, int rows, int inputs) const { return {kind_of(shape), rows, inputs, weights_ + at}; }
@@ -110,7 +110,7 @@ void Model::read(int texts, Text* const* which, const int32_t* counts, const int
         }
     }
     for (size_t first = 0; first < rows.size(); first += TOGETHER)
-        climb(rows.data() + first, static_cast<int>(std::min<size_t>(TOGETHER, rows.size() - first)));
+        forward(rows.data() + first, static_cast<int>(std::min<size_t>(TOGETHER, rows.size() - first)));
     for (int text = 0; text < texts; text++) which[text]->length += counts[text];
 }
 
@@ -121,7 +121,7 @@ void Model::each(int count, const Work& work) {
         for (int row = 0; row < count; row++) work(row);
 }
 
-void Model::climb(const Row* rows, int count) {
+void Model::forward(const Row* rows, int count) {
     const Matrix tokens = vocabulary(layout_.tokens);
     each(count, [&](int row) {
         float* into = residual_.data() + row * row_;
@@ -131,7 +131,7 @@ void Model::climb(const Row* rows, int count) {
     });
     runs_.clear();
     for (int row = 0; row < count; row++) {
-        const bool goes_on = row > 0 && rows[row].text == rows[row - 1].text && runs_.back().count < LOOKS;
+        const bool goes_on = row > 0 && rows[row].text == rows[row - 1].text && runs_.back().count < QUERIES;
         goes_on ? (void)runs_.back().count++ : runs_.push_back({row, 1});
     }
 
@@ -146,24 +146,24 @@ void Model::climb(const Row* rows, int count) {
     const auto activation = static_cast<Activation>(shape.activation);
 
     const Matrix output = vocabulary(layout_.output);
-    auto looks_of = [&](int layer) { return matrix(layout_.layers[layer].looks, 3 * shape.width, shape.width); };
+    auto qkv_of = [&](int layer) { return matrix(layout_.layers[layer].qkv, 3 * shape.width, shape.width); };
     for (int layer = 0; layer < shape.layers; layer++) {
         const Layout::Layer& at = layout_.layers[layer];
-        const Matrix looks = looks_of(layer), merge = matrix(at.merge, shape.width, shape.width);
+        const Matrix qkv = qkv_of(layer), merge = matrix(at.merge, shape.width, shape.width);
         const Matrix widen = matrix(at.widen, shape.mlp_width, shape.width);
-        const Matrix narrow = matrix(at.narrow, shape.width, shape.mlp_width);
+        const Matrix mlp_projection = matrix(at.mlp_projection, shape.width, shape.mlp_width);
         normalise(count, at.attention_norm, at.attention_norm_bias);
         prepare(normed, normed_.data(), row_, shape.width);
-        multiply(looks, normed, {STORE, activation, floats(at.looks_bias), all_.data(), all_row_}, merge);
-        look(rows, count, layer);
+        multiply(qkv, normed, {STORE, activation, floats(at.qkv_bias), all_.data(), all_row_}, merge);
+        attend(rows, count, layer);
         prepare(merged, merged_.data(), row_, shape.width);
         multiply(merge, merged, {ADD, activation, floats(at.merge_bias), residual_.data(), row_}, widen);
         normalise(count, at.mlp_norm, at.mlp_norm_bias);
         prepare(normed, normed_.data(), row_, shape.width);
-        multiply(widen, normed, {ACTIVATE, activation, floats(at.widen_bias), hidden_.data(), hidden_row_}, narrow);
+        multiply(widen, normed, {ACTIVATE, activation, floats(at.widen_bias), hidden_.data(), hidden_row_}, mlp_projection);
         prepare(hidden, hidden_.data(), hidden_row_, shape.mlp_width);
-        multiply(narrow, hidden, {ADD, activation, floats(at.narrow_bias), residual_.data(), row_},
-                 layer + 1 < shape.layers ? looks_of(layer + 1) : output);
+        multiply(mlp_projection, hidden, {ADD, activation, floats(at.mlp_projection_bias), residual_.data(), row_},
+                 layer + 1 < shape.layers ? qkv_of(layer + 1) : output);
     }
     score(rows, count);
 }
@@ -180,16 +180,16 @@ void Model::prepare(const Rows& rows, const float* from, size_t stride, int widt
     each(rows.count, [&](int row) { kernels.quantise(from + row * stride, width, rows, row); });
 }
 
-void Model::multiply(const Matrix& matrix, const Rows& rows, const Finish& how, const Matrix& next) {
+void Model::multiply(const Matrix& matrix, const Rows& rows, const Finish& finish, const Matrix& next) {
     const int pieces = std::min(matrix.tiles(), PIECES * threads_.count());
     const int late = pieces - threads_.count(), next_pieces = std::min(next.tiles(), PIECES * threads_.count());
     threads_.run(pieces, [&](int piece, int) {
-        kernels.product(matrix, edge(matrix, piece, pieces), edge(matrix, piece + 1, pieces), rows, how);
+        kernels.product(matrix, edge(matrix, piece, pieces), edge(matrix, piece + 1, pieces), rows, finish);
         if (piece >= late) fetch(next, edge(next, std::min(piece - late, next_pieces - 1), next_pieces));
     });
 }
 
-void Model::look(const Row* rows, int count, int layer) {
+void Model::attend(const Row* rows, int count, int layer) {
     const int width = shape.head_width();
     auto keep = [&](int head, int) {
         for (int row = 0; row < count; row++) {
@@ -206,7 +206,7 @@ void Model::look(const Row* rows, int count, int layer) {
         const int runs = static_cast<int>(runs_.size()), head = piece / runs;  // head by head: its keys stay near
         const Run& run = runs_[piece % runs];
         const Row& first = rows[run.first];
-        kernels.look({
+        kernels.attend({
             .queries = all_.data() + run.first * all_row_ + static_cast<size_t>(head) * width,
             .query_stride = all_row_,
             .out = merged_.data() + run.first * row_ + static_cast<size_t>(head) * width,
@@ -218,7 +218,7 @@ void Model::look(const Row* rows, int count, int layer) {
             .blocks = first.text->blocks(),
             .keys_at = shape.keys_at(layer, head),
             .values_at = shape.values_at(layer, head),
-            .scratch = scratch_.data() + thread * LOOKS * room,
+            .scratch = scratch_.data() + thread * QUERIES * room,
             .scratch_stride = room,
             .sums_at = weights,
         });
@@ -242,5 +242,5 @@ void Model::score(const Row* rows, int count) {
     prepare(normed, normed_.data(), row_, shape.width);
     multiply(vocabulary(layout_.output), normed,
              {STORE, GELU_TANH, nullptr, scores, static_cast<size_t>(shape.vocabulary)},
-             matrix(layout_.layers[0].looks, 3 * shape.width, shape.width));
+             matrix(layout_.layers[0].qkv, 3 * shape.width, shape.width));
 }

@@ -16,7 +16,7 @@
 struct Layout {
     struct Layer {
         size_t attention_norm, attention_norm_bias, mlp_norm, mlp_norm_bias;
-        size_t looks, looks_bias, merge, merge_bias, widen, widen_bias, narrow, narrow_bias;
+        size_t qkv, qkv_bias, merge, merge_bias, widen, widen_bias, mlp_projection, mlp_projection_bias;
     };
     size_t tokens, positions, final_norm, final_norm_bias, output, bytes;
     std::vector<Layer> layers;
@@ -63,13 +63,13 @@ class Model {
         int first, count;
     };
 
-    void climb(const Row* rows, int count);
+    void forward(const Row* rows, int count);
     template <class Work>
     void each(int count, const Work& work);  // work(row), shared among the threads if there are enough rows
     void normalise(int count, size_t weight, size_t bias);
     void prepare(const Rows& rows, const float* from, size_t stride, int width);
-    void multiply(const Matrix& matrix, const Rows& rows, const Finish& how, const Matrix& next);
-    void look(const Row* rows, int count, int layer);
+    void multiply(const Matrix& matrix, const Rows& rows, const Finish& finish, const Matrix& next);
+    void attend(const Row* rows, int count, int layer);
     void score(const Row* rows, int count);
     Matrix matrix(size_t at, int rows, int inputs) const;
     Matrix vocabulary(size_t at) const;
