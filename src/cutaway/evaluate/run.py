@@ -15,10 +15,10 @@ from cutaway.evaluate.answers import score_answers
 from cutaway.evaluate.lambada import Lambada, lambada
 from cutaway.evaluate.likelihood import Progress
 from cutaway.evaluate.perplexity import Perplexity, perplexity
-from cutaway.evaluate.scores import Score
 from cutaway.language_model import LanguageModel
 from cutaway.tasks import Language, Task
 from cutaway.tasks.answer import TextClassifier
+from cutaway.tasks.scores import Score
 from cutaway.train.data.records import records
 
 

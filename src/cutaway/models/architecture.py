@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from cutaway.errors import CutawayError, nearest
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,27 @@ class Architecture(Protocol):
     def places(self, shape: Any) -> Iterable[Place]:
         """Every named intermediate, in the order of computation."""
         ...
+
+
+class Trainable(Protocol):
+    """What a model (as `build` made it) may show of itself for training. All of it may be left out."""
+
+    blocks: Iterable[nn.Module]
+    """The stack: compiled, computed again, divided between processes or adapted by LoRA block by block."""
+    output_matrix: Tensor
+    """[vocabulary, width], which the vectors of `read(ids)` are multiplied by: the loss then needs no logits."""
+    body: nn.Module
+    """Of a model under a head: the model itself."""
+
+
+def body(model: nn.Module) -> Any:
+    """The model under a task's head; one without a head is its own."""
+    return getattr(model, "body", model)
+
+
+def blocks(model: nn.Module) -> list[nn.Module]:
+    """The blocks of a model's stack; none if it shows none."""
+    return list(getattr(body(model), "blocks", ()))
 
 
 _INCLUDED = {"gpt2": "cutaway.models.gpt2.architecture"}

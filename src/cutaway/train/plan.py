@@ -12,21 +12,23 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 import torch
 
 from cutaway import processor
 from cutaway.errors import CutawayError
-from cutaway.models.architecture import count_parameters
-from cutaway.models.gpt2.model import GPT
-from cutaway.models.gpt2.shape import Config
-from cutaway.tasks import Language, Task
+from cutaway.models.architecture import architecture, count_parameters
+from cutaway.tasks import Task
+from cutaway.tasks.token_loss import token_loss
 from cutaway.train.events import Choice
-from cutaway.train.learner import Learner, prepare_blocks
+from cutaway.train.learner import prepare_blocks
 from cutaway.train.optimizer import make_optimizer
 from cutaway.train.recipe import Recipe, Train, seconds
 from cutaway.train.threads import computing_in, threads_for
 
+NEW = "gpt2"
+"""The kind of a new model; of another kind, training goes on from a folder."""
 LADDER = (
     (2, 64), (3, 96), (4, 128), (4, 192), (6, 256), (6, 320), (6, 384), (8, 448), (8, 512), (10, 640), (12, 768),
     (16, 896), (24, 1024), (36, 1280), (48, 1600),
@@ -57,15 +59,11 @@ class Facts:
     records: int
     vocabulary: int
     task: Task
-    config: Config | None = None
+    config: Any = None
     """The shape that is given, where training goes on from a model."""
 
-    @property
-    def plain(self) -> bool:
-        return isinstance(self.task, Language)
 
-
-Speed = Callable[[Config, int, int, str], float]
+Speed = Callable[[Any, int, int, str], float]
 """(shape, rows at once, tokens in a row, precision) -> tokens per second."""
 
 
@@ -95,7 +93,7 @@ def vocabulary_for(size: int) -> int:
 
 def context_for(task: Task, lengths: Sequence[int], tokens: int) -> tuple[int, str]:
     """How far a new model should look: text by text, or as far as nearly all examples (of these lengths) reach."""
-    if isinstance(task, Language):
+    if task.packed:
         context = 256
         while context > 16 and tokens < 20 * context:
             context //= 2
@@ -119,17 +117,17 @@ def precision_for(device: torch.device, width: int) -> tuple[str, str]:
 
 
 def make_plan(recipe: Recipe, facts: Facts, device: torch.device, world: int = 1, speed: Speed | None = None) -> Plan:
-    """Choose everything that is left out but vocabulary and context, which the data was cut by (see setup.py)."""
+    """Choose everything that is left out but vocabulary and context, which the data was cut by (see start.py)."""
     plan = Plan(recipe)
     speed = speed or measure_on(device, 0.02 * allowed(recipe.train))
     choose_rows(plan, facts, world, device)
     choose_shape(plan, facts, speed, device)
     if recipe.train.precision == "auto":
-        precision, why = precision_for(device, shape(plan.recipe, facts).width)
+        precision, why = precision_for(device, width_of(shape(plan.recipe, facts)))
         plan.recipe = plan.recipe.but({"train": {"precision": precision}})
         plan.choices.append(Choice("train.precision", precision, why))
     if device.type == "cpu":
-        plan.choose("train.threads", *threads_for(plan.recipe.train, shape(plan.recipe, facts).width))
+        plan.choose("train.threads", *threads_for(plan.recipe.train, width_of(shape(plan.recipe, facts))))
     expected = choose_steps(plan, facts, speed)
     size = count_parameters(shape(plan.recipe, facts))
     lora = plan.recipe.lora.rank > 0
@@ -148,7 +146,7 @@ def make_plan(recipe: Recipe, facts: Facts, device: torch.device, world: int = 1
         dropout = 0.2 if epochs > 8 else 0.1 if epochs > 2 else 0.0
         plan.choose("model.dropout", dropout, f"the data is gone through {epochs:.1f} times")
     else:
-        plan.choose("model.dropout", facts.config.dropout, "as the model has it")
+        plan.choose("model.dropout", getattr(facts.config, "dropout", 0.0), "as the model has it")
     return plan
 
 
@@ -159,7 +157,7 @@ def choose_rows(plan: Plan, facts: Facts, world: int, device: torch.device) -> N
     length = plan.recipe.train.length
     if length > recipe.model.context:
         raise CutawayError(f"train.length is {length:,}, more than the model's context of {recipe.model.context:,}.")
-    if facts.plain:
+    if facts.task.packed:
         per_step = min(16_384, max(1_024, facts.tokens // 200))
         rows, why = max(1, per_step // length), f"{per_step:,} tokens a step"
         rows = min(rows, max(1, facts.tokens // length))
@@ -171,7 +169,7 @@ def choose_rows(plan: Plan, facts: Facts, world: int, device: torch.device) -> N
     if batch % world:
         raise CutawayError(f"train.batch is {batch}, which cannot be divided equally between {world} processes.")
     share = batch // world
-    fitting = max(1, AT_ONCE.get(device.type, 4_096) // (length * facts.task.rows if not facts.plain else length))
+    fitting = max(1, AT_ONCE.get(device.type, 4_096) // (length * facts.task.rows if not facts.task.packed else length))
     at_once = next(rows for rows in range(min(share, fitting), 0, -1) if share % rows == 0)
     plan.choose("train.at_once", at_once, f"{at_once * length:,} tokens together keep memory small")
 
@@ -208,7 +206,7 @@ def choose_steps(plan: Plan, facts: Facts, speed: Speed) -> int:
         plan.choose("train.time", TIME, "nothing was said; --steps would make it the same on any machine")
         spoken = plan.recipe.train.time
         per_second = speed(shape(plan.recipe, facts), how.at_once, how.length, how.precision)
-        row = how.length if facts.plain else min(how.length, max(1, facts.tokens // max(1, facts.records)))
+        row = how.length if facts.task.packed else min(how.length, max(1, facts.tokens // max(1, facts.records)))
         fit = max(1, int(0.8 * seconds(spoken) * per_second / (how.batch * row)))  # the rest is for all but steps
         tuning = facts.config is not None and not how.time
         most = max(1, round((EPOCHS_OF_TUNING if tuning else MOST_EPOCHS) * per_epoch(facts, how) / how.batch))
@@ -227,7 +225,7 @@ def choose_steps(plan: Plan, facts: Facts, speed: Speed) -> int:
     return expected
 
 
-def shape(recipe: Recipe, facts: Facts, layers: int = 0, width: int = 0) -> Config:
+def shape(recipe: Recipe, facts: Facts, layers: int = 0, width: int = 0) -> Any:
     """The model's shape: the one it goes on from, or the recipe's, filled up from a step of the ladder."""
     if facts.config is not None:
         return facts.config
@@ -236,9 +234,19 @@ def shape(recipe: Recipe, facts: Facts, layers: int = 0, width: int = 0) -> Conf
     heads = model.heads or next(
         n for n in range(max(1, width // (64 if width >= 256 else 32)), 0, -1) if width % n == 0
     )
-    return Config(
-        vocabulary=facts.vocabulary, context=model.context, width=width, layers=model.layers or layers, heads=heads
-    )
+    return new_shape(recipe, facts.vocabulary, width=width, layers=model.layers or layers, heads=heads)
+
+
+def new_shape(recipe: Recipe, vocabulary: int, **more: Any) -> Any:
+    """The shape of a new model, as the recipe has it and with what is said beside it."""
+    model = recipe.model
+    said = {"width": model.width, "layers": model.layers, "heads": model.heads, "context": model.context}
+    return architecture(NEW).Shape(**{"vocabulary": vocabulary, **said, **more})
+
+
+def width_of(shape: Any) -> int:
+    """The length of the vectors in a model, as far as its shape tells."""
+    return getattr(shape, "width", 0)
 
 
 def allowed(how: Train) -> float:
@@ -247,10 +255,10 @@ def allowed(how: Train) -> float:
 
 def per_epoch(facts: Facts, how: Train) -> float:
     """How many rows go through the data once."""
-    return max(1.0, facts.tokens / how.length if facts.plain else facts.records)
+    return max(1.0, facts.tokens / how.length if facts.task.packed else facts.records)
 
 
-def operations(config: Config, length: int) -> float:
+def operations(config: Any, length: int) -> float:
     """Floating-point operations to train on one token: six for each weight it meets, and attention's."""
     met = config.layers * (4 * config.width**2 + 2 * config.width * config.mlp_width) + config.vocabulary * config.width
     return 6.0 * met + 6.0 * config.layers * config.width * length
@@ -259,17 +267,17 @@ def operations(config: Config, length: int) -> float:
 def measure_on(device: torch.device, patience: float = 5.0) -> Speed:
     """A function that measures how many tokens a second this machine trains on, in so many seconds or a few steps."""
 
-    def measure(config: Config, rows: int, length: int, precision: str) -> float:
+    def measure(config: Any, rows: int, length: int, precision: str) -> float:
         with torch.random.fork_rng(devices=[]):  # nobody's luck changes by being measured
-            learner = Learner(GPT(config).to(device), Language())
-            prepare_blocks(learner.gpt, compiled=False, recompute=False)
+            model = architecture(config.kind).build(config).to(device)
+            prepare_blocks(model, compiled=False, recompute=False)
             ids = torch.randint(0, config.vocabulary, (rows, length + 1), device=device)
-        optimizer = make_optimizer(learner, Train(learning_rate=1e-4))
+        optimizer = make_optimizer(model, Train(learning_rate=1e-4))
 
         def step() -> float:
             begun = time.perf_counter()
             with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"):
-                loss, _ = learner(ids[:, :-1], ids[:, 1:], None, None, 1 / (rows * length))
+                loss = token_loss(model, ids[:, :-1], ids[:, 1:], 1 / (rows * length))
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()
@@ -277,7 +285,7 @@ def measure_on(device: torch.device, patience: float = 5.0) -> Speed:
             return time.perf_counter() - begun
 
         how = Train(at_once=rows, length=length)  # in the threads it will be trained in: more may wait for each other
-        with computing_in(threads_for(how, config.width)[0] if device.type == "cpu" else 0):
+        with computing_in(threads_for(how, width_of(config))[0] if device.type == "cpu" else 0):
             step()
             took = [step()]
             while len(took) < 5 and sum(took) < min(5.0, patience):

@@ -6,45 +6,36 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from cutaway import checkpoint
 from cutaway.atomic import write_text
 from cutaway.checkpoint import adapter
 from cutaway.checkpoint.locate import locate
-from cutaway.models.gpt2.model import GPT
-from cutaway.tasks import Chat, ClassTask, save_task
-from cutaway.tasks.conversation import save_chat_template
-from cutaway.tasks.head import Classifier, write_classifier
+from cutaway.models.architecture import architecture, body
+from cutaway.tasks import save_task
 from cutaway.train import lora, state
 from cutaway.train.distributed import Team, whole
 from cutaway.train.events import Report
 from cutaway.train.metrics import read_lines
 from cutaway.train.picture import loss_picture
-from cutaway.train.setup import Setup
+from cutaway.train.start import Setup
 
 ADAPTER = "adapter"
 """The folder, in a model's, of what LoRA added to its base."""
 
 
-def write_result(ready: Setup, model: GPT | Classifier, report: Report, team: Team) -> None:
+def write_result(ready: Setup, model: nn.Module, report: Report, team: Team) -> None:
     """Write the model, whole and plain however it was trained, and what belongs to it. All processes come here."""
     weights = {name: whole(parameter.detach()) for name, parameter in model.named_parameters()}
     if team.first:
         plain = plain_model(ready, model, weights)
         folder = report.folder
-        if isinstance(plain, Classifier):
-            write_classifier(plain, ready.tokenizer, cast(ClassTask, ready.task), folder)
-        else:
-            checkpoint.write(plain, ready.tokenizer, folder)
-            save_task(ready.task, folder)
-            if isinstance(ready.task, Chat):
-                save_chat_template(folder)
-            if ready.recipe.lora.rank and ready.recipe.model.from_:
-                write_adapter(ready, weights, folder / ADAPTER)
+        ready.task.save(plain, ready.tokenizer, folder)
+        if ready.recipe.lora.rank and ready.recipe.model.from_ and body(plain) is plain:
+            write_adapter(ready, weights, folder / ADAPTER)
         title = f"Loss: {folder.resolve().name}, {report.step:,} steps"
         try:
             write_text(folder / "loss.svg", loss_picture(read_lines(folder / "metrics.jsonl"), title))
@@ -76,13 +67,11 @@ def write_adapter(ready: Setup, weights: Mapping[str, Tensor], folder: Path) -> 
     save_task(ready.task, folder)
 
 
-def plain_model(ready: Setup, model: GPT | Classifier, weights: Mapping[str, Tensor]) -> GPT | Classifier:
+def plain_model(ready: Setup, model: nn.Module, weights: Mapping[str, Tensor]) -> nn.Module:
     """These weights as a model of its own: no low-rank additions, nothing divided, nothing compiled."""
-    gpt = model.gpt if isinstance(model, Classifier) else model
+    shape = body(model).config
     with torch.device("meta"):
-        plain: GPT | Classifier = GPT(gpt.config)
-        if isinstance(model, Classifier):
-            plain = Classifier(cast(GPT, plain), model.score.out_features)
+        plain = ready.task.with_head(architecture(shape.kind).build(shape))
         if ready.recipe.lora.rank:
             lora.adapt(plain, ready.recipe.lora.rank, ready.recipe.lora.alpha)
     plain.load_state_dict({name: weight.cpu() for name, weight in weights.items()}, assign=True)

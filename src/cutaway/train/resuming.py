@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cutaway.atomic import write_text
 from cutaway.errors import CutawayError
@@ -18,7 +18,9 @@ from cutaway.train.events import Choice
 from cutaway.train.lock import held
 from cutaway.train.optimizer import learning_rate
 from cutaway.train.recipe import Recipe
-from cutaway.train.setup import Setup
+
+if TYPE_CHECKING:
+    from cutaway.train.start import Setup
 
 FREE = frozenset(
     f"train.{key}"
@@ -31,7 +33,7 @@ FREE = frozenset(
 number of steps, which changes those to come."""
 
 
-def find(output: Path, resume: bool) -> Path | None:
+def checkpoint_of(output: Path, resume: bool) -> Path | None:
     """The checkpoint to go on from; None to begin. A training that is there already is not begun again by accident."""
     begun = state.latest(output / "training")
     if begun is not None and not resume:
