@@ -67,7 +67,7 @@ def mood(tokenizer):
     classifier = Classifier(gpt(tokenizer), task.outputs)
     ids, last = padded([one.ids for one in examples]), torch.tensor([len(one.ids) - 1 for one in examples])
     labels = torch.tensor([one.arrays["label"][0] for one in examples])
-    learn(classifier, lambda: label_loss(classifier(ids, last), labels, task), steps=30)
+    learn(classifier, lambda: label_loss(classifier(ids, last), labels, task).sum / len(labels), steps=30)
     return TextClassifier(classifier, tokenizer, task, "mood")
 
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cutaway.errors import CutawayError, nearest
+from cutaway.plugins import load_plugins
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -140,6 +141,8 @@ def register(architecture: Architecture) -> None:
 
 def architecture(kind: str) -> Architecture:
     """The architecture of this kind, imported when it is first asked for."""
+    if kind not in _KNOWN and kind not in _INCLUDED:
+        load_plugins()
     if kind not in _KNOWN:
         if kind not in _INCLUDED:
             known = sorted({*_KNOWN, *_INCLUDED})

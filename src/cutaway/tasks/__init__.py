@@ -12,6 +12,7 @@ from typing import Any
 
 from cutaway.checkpoint.locate import is_packed
 from cutaway.errors import CutawayError, nearest
+from cutaway.plugins import load_plugins
 from cutaway.tasks.classes import Choice, Classification, ClassTask, Entailment, Labelled, Similarity
 from cutaway.tasks.conversation import Chat, Completion
 from cutaway.tasks.sequences import Language, Summary, Translation
@@ -43,6 +44,8 @@ def register(kind: type[Task]) -> type[Task]:
 def task_from(settings: Mapping[str, Any]) -> Task:
     """The task that settings like `{"name": "translation", "separator": "<|to-french|>"}` describe."""
     name = settings.get("name")
+    if name not in TASKS:
+        load_plugins()
     if name not in TASKS:
         known = ", ".join(TASKS)
         raise CutawayError(f"There is no task {name!r}. Known: {known}.{nearest(str(name), TASKS)}")
