@@ -233,7 +233,7 @@ def test_a_model_from_outside_learns_a_task_from_outside_and_is_saved_and_loaded
     assert tasks.load_task(tmp_path / "trained") == MaskedWords(limit=64)
     weights = state.latest(tmp_path / "trained" / "training")
     tensors = dict.fromkeys(["weights.token_embedding.weight"], torch.empty_like(lm.model.token_embedding.weight))
-    state.load(weights, tensors)
+    state.load_tensors(weights, tensors)
     assert torch.equal(tensors["weights.token_embedding.weight"], lm.model.token_embedding.weight)
 
 

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from cutaway.errors import CutawayError
 from cutaway.tasks import Choice, Classification, Language, Similarity, Summary, Translation
 from cutaway.text.tokenizer import Tokenizer
-from cutaway.train.blocks import Block
 from cutaway.train.data import digests, pieces, shards, workers
+from cutaway.train.data.blocks import Block
 from cutaway.train.data.shards import Dataset
 from cutaway.train.data.sources import Source
 

@@ -135,10 +135,10 @@ def plan(event: Prepared) -> Iterator[str]:
         yield f"Chosen: {chosen} ({why})"
     processes = "" if event.processes == 1 else f", {event.processes} processes"
     where = f"Resumes after step {event.step:,}" if event.step else "Starts"
-    how = event.recipe.train
-    long = f"for {how.time}, or {how.steps:,} steps" if how.time else f"{how.steps:,} steps"
+    settings = event.recipe.train
+    long = f"for {settings.time}, or {settings.steps:,} steps" if settings.time else f"{settings.steps:,} steps"
     yield f"{where}: {long} on {event.device}{processes}"
-    if how.time:
+    if settings.time:
         yield "How many steps fit into this time depends on the machine; with --steps alone, nothing depends on it."
 
 
@@ -203,4 +203,4 @@ def interrupted(output: Path) -> str:
     last = state.latest(output / "training")
     if last is None:
         return "Interrupted before the first checkpoint. Start again with the same command."
-    return f"Interrupted. The checkpoint of step {state.read(last).step:,} is there. {go_on(output)}"
+    return f"Interrupted. The checkpoint of step {state.read_state(last).step:,} is there. {go_on(output)}"

@@ -245,7 +245,7 @@ class Run:
             self.tell(held)
             if self.keeps_best and (self.best is None or held.held_loss < self.best["held_loss"]):
                 self.best = {"step": self.step, "held_loss": held.held_loss, "since": 0}
-                state.write(
+                state.write_checkpoint(
                     self.output / "training" / "best", self.state(), state.weights(self.learner.model), self.team
                 )
             elif self.keeps_best and self.best is not None:
@@ -292,16 +292,16 @@ class Run:
         return State(self.step, self.tokens, pace.time, cursor, recipe, self.loss, self.best, pace.progress)
 
     def save(self) -> None:
-        folder = state.save(self.output / "training", self.state(), self.tensors(), self.team)
+        folder = state.save_checkpoint(self.output / "training", self.state(), self.tensors(), self.team)
         self.tell(Saved(self.step, folder))
 
     def restore(self, begun: Path) -> State:
         """Be where the checkpoint was."""
-        was = state.read(begun)
+        was = state.read_state(begun)
         self.batches.restore(was.cursor)
         self.step, self.tokens, self.loss, self.best = was.step, was.tokens, was.loss, was.best
         state.make_moments(self.optimizer, self.step)
-        state.load(begun, self.tensors())
+        state.load_tensors(begun, self.tensors())
         return was
 
     def prepared(self) -> Prepared:
@@ -322,8 +322,8 @@ class Run:
         kept, pace = self.step, self.pace
         best = self.output / "training" / "best"
         if self.keeps_best and self.best is not None and best.is_dir():
-            state.load(best, state.weights(self.learner.model))
-            kept = state.read(best).step
+            state.load_tensors(best, state.weights(self.learner.model))
+            kept = state.read_state(best).step
         held = self.measured
         whole = pace.affords_whole()
         if not (held and held.whole >= whole and held.step == self.step == kept):
@@ -357,7 +357,9 @@ class Run:
         )
         before = state.latest(self.output / "training")
         intact = (
-            f"The checkpoint of step {state.read(before).step:,} is intact" if before else "Nothing had been saved yet"
+            f"The checkpoint of step {state.read_state(before).step:,} is intact"
+            if before
+            else "Nothing had been saved yet"
         )
         return CutawayError(
             f"{what} at step {number:,}, with a learning rate of {rate:.2e}: training has diverged, and was "

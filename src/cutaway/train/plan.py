@@ -140,8 +140,8 @@ def make_plan(recipe: Recipe, facts: Facts, device: torch.device, world: int = 1
         plan.choose("train.learning_rate", 5e-4, "usual for LoRA")
     else:
         plan.choose("train.learning_rate", float(f"{usual / 10:.1e}"), "a tenth of what a new model would take")
-    how = plan.recipe.train
-    epochs = expected * how.batch / per_epoch(facts, how)
+    train = plan.recipe.train
+    epochs = expected * train.batch / per_epoch(facts, train)
     if facts.config is None:
         dropout = 0.2 if epochs > 8 else 0.1 if epochs > 2 else 0.0
         plan.choose("model.dropout", dropout, f"the data is gone through {epochs:.1f} times")
@@ -176,24 +176,24 @@ def choose_rows(plan: Plan, facts: Facts, world: int, device: torch.device) -> N
 
 def choose_shape(plan: Plan, facts: Facts, speed: Speed, device: torch.device) -> None:
     """The shape of a new model."""
-    recipe, how = plan.recipe, plan.recipe.train
+    recipe, train = plan.recipe, plan.recipe.train
     open_keys = [key for key in ("layers", "width", "heads") if not recipe.decided(f"model.{key}")]
     if facts.config is not None or not open_keys:
         return
     shapes = dict.fromkeys(shape(recipe, facts, layers, width) for layers, width in LADDER)
     candidates = sorted(((one, count_parameters(one)) for one in shapes), key=lambda pair: pair[1])
-    rate, tokens = 0.0, how.steps * how.batch * how.length
-    if not how.steps and len(candidates) > 1:
+    rate, tokens = 0.0, train.steps * train.batch * train.length
+    if not train.steps and len(candidates) > 1:
         probe = candidates[min(4, len(candidates) - 1)][0]
-        precision = precision_for(device, probe.width)[0] if how.precision == "auto" else how.precision
-        rate = speed(probe, how.at_once, how.length, precision) * operations(probe, how.length)
+        precision = precision_for(device, probe.width)[0] if train.precision == "auto" else train.precision
+        rate = speed(probe, train.at_once, train.length, precision) * operations(probe, train.length)
     chosen = candidates[0][0]
     for config, size in candidates:
-        seen = tokens or min(MOST_EPOCHS * facts.tokens, int(allowed(how) * rate / operations(config, how.length)))
+        seen = tokens or min(MOST_EPOCHS * facts.tokens, int(allowed(train) * rate / operations(config, train.length)))
         if seen >= TOKENS_PER_PARAMETER * size and size <= PARAMETERS_PER_TOKEN * facts.tokens:
             chosen = config
     size = count_parameters(chosen)
-    seen = tokens or min(MOST_EPOCHS * facts.tokens, int(allowed(how) * rate / operations(chosen, how.length)))
+    seen = tokens or min(MOST_EPOCHS * facts.tokens, int(allowed(train) * rate / operations(chosen, train.length)))
     why = f"{size:,} parameters, for {facts.tokens:,} tokens of data and about {seen:,} to be read"
     for key in open_keys:
         plan.choose(f"model.{key}", getattr(chosen, key), why)
@@ -201,21 +201,21 @@ def choose_shape(plan: Plan, facts: Facts, speed: Speed, device: torch.device) -
 
 def choose_steps(plan: Plan, facts: Facts, speed: Speed) -> int:
     """How many steps the data is good for, and how often to look up from the work; how many there will be, about."""
-    how, expected = plan.recipe.train, plan.recipe.train.steps
-    if not how.steps:
+    train, expected = plan.recipe.train, plan.recipe.train.steps
+    if not train.steps:
         plan.choose("train.time", TIME, "nothing was said; --steps would make it the same on any machine")
         spoken = plan.recipe.train.time
-        per_second = speed(shape(plan.recipe, facts), how.at_once, how.length, how.precision)
-        row = how.length if facts.task.packed else min(how.length, max(1, facts.tokens // max(1, facts.records)))
-        fit = max(1, int(0.8 * seconds(spoken) * per_second / (how.batch * row)))  # the rest is for all but steps
-        tuning = facts.config is not None and not how.time
-        most = max(1, round((EPOCHS_OF_TUNING if tuning else MOST_EPOCHS) * per_epoch(facts, how) / how.batch))
-        times = f"{most * how.batch / per_epoch(facts, how):.0f} times through the data at the most"
+        per_second = speed(shape(plan.recipe, facts), train.at_once, train.length, train.precision)
+        row = train.length if facts.task.packed else min(train.length, max(1, facts.tokens // max(1, facts.records)))
+        fit = max(1, int(0.8 * seconds(spoken) * per_second / (train.batch * row)))  # the rest is for all but steps
+        tuning = facts.config is not None and not train.time
+        most = max(1, round((EPOCHS_OF_TUNING if tuning else MOST_EPOCHS) * per_epoch(facts, train) / train.batch))
+        times = f"{most * train.batch / per_epoch(facts, train):.0f} times through the data at the most"
         why = f"{times}; about {fit:,} fit into {spoken}, at {per_second:,.0f} tokens/s"
         plan.choose("train.steps", most, f"{times}, in less than {spoken}" if most <= fit else why)
         expected = min(fit, most)
-        few = int(MEASURING * seconds(spoken) * 2 * per_second / (how.batch * row))  # it is faster than learning
-        if "train.evaluate_batches" not in plan.recipe.said and few < how.evaluate_batches:
+        few = int(MEASURING * seconds(spoken) * 2 * per_second / (train.batch * row))  # it is faster than learning
+        if "train.evaluate_batches" not in plan.recipe.said and few < train.evaluate_batches:
             plan.recipe = plan.recipe.but({"train": {"evaluate_batches": max(1, few)}})
             plan.choices.append(Choice("train.evaluate_batches", max(1, few), "so that measuring takes little time"))
     if not plan.recipe.train.time:  # else the clock tells when
@@ -249,13 +249,13 @@ def width_of(shape: Any) -> int:
     return getattr(shape, "width", 0)
 
 
-def allowed(how: Train) -> float:
-    return seconds(how.time or TIME)
+def allowed(train: Train) -> float:
+    return seconds(train.time or TIME)
 
 
-def per_epoch(facts: Facts, how: Train) -> float:
+def per_epoch(facts: Facts, train: Train) -> float:
     """How many rows go through the data once."""
-    return max(1.0, facts.tokens / how.length if facts.task.packed else facts.records)
+    return max(1.0, facts.tokens / train.length if facts.task.packed else facts.records)
 
 
 def operations(config: Any, length: int) -> float:
@@ -284,8 +284,8 @@ def measure_on(device: torch.device, patience: float = 5.0) -> Speed:
             loss.item()
             return time.perf_counter() - begun
 
-        how = Train(at_once=rows, length=length)  # in the threads it will be trained in: more may wait for each other
-        with computing_in(threads_for(how, width_of(config))[0] if device.type == "cpu" else 0):
+        train = Train(at_once=rows, length=length)  # in the threads it will be trained in: more may wait for each other
+        with computing_in(threads_for(train, width_of(config))[0] if device.type == "cpu" else 0):
             step()
             took = [step()]
             while len(took) < 5 and sum(took) < min(5.0, patience):

@@ -44,7 +44,7 @@ def write_result(ready: Setup, model: nn.Module, report: Report, team: Team) -> 
             raise state.cannot_write(folder / "loss.svg", error) from error
         if report.reason != "stopped":
             for old in state.checkpoints(folder / "training")[:-1]:
-                state.remove(old)
+                state.remove_folder(old)
     team.wait()
 
 
@@ -54,12 +54,12 @@ def write_adapter(ready: Setup, weights: Mapping[str, Tensor], folder: Path) -> 
         {name.removesuffix(side): one.cpu() for name, one in weights.items() if name.endswith(side)}
         for side in (".down", ".up")
     )
-    how, base = ready.recipe.lora, checkpoint.read_config(locate(ready.recipe.model.from_))
+    adapted, base = ready.recipe.lora, checkpoint.read_config(locate(ready.recipe.model.from_))
     embedding = weights["token_embedding.weight"].cpu()
     made = adapter.Adapter(
         additions={name: (down[name], up[name]) for name in down},
-        rank=how.rank,
-        alpha=how.alpha or 2.0 * how.rank,
+        rank=adapted.rank,
+        alpha=adapted.alpha or 2.0 * adapted.rank,
         base=adapter.base_name(ready.recipe.model.from_),
         embedding=embedding if len(embedding) > base.vocabulary else None,
     )

@@ -38,7 +38,7 @@ def checkpoint_of(output: Path, resume: bool) -> Path | None:
     begun = state.latest(output / "training")
     if begun is not None and not resume:
         raise CutawayError(
-            f"{output} contains a training that has reached step {state.read(begun).step:,}. "
+            f"{output} contains a training that has reached step {state.read_state(begun).step:,}. "
             "Continue it (--resume), or choose another folder for a new one."
         )
     return begun
@@ -109,7 +109,7 @@ def written_tokenizer(output: Path) -> Tokenizer:
 
 def merged(begun: Path, given: Recipe | None) -> Recipe:
     """The recipe a training goes on by: its own, with what may be said anew; refused if something else has changed."""
-    was = state.read(begun)
+    was = state.read_state(begun)
     recipe = Recipe.from_dict(was.recipe)
     if (begun.parent / kept.FILE).is_file():  # which moves with the folder
         recipe = recipe.but({"data": {"paths": [str((begun.parent / kept.FILE).absolute())]}})
@@ -162,7 +162,7 @@ def with_steps(recipe: Recipe, steps: int, step: int) -> Recipe:
 
 def other_steps(begun: Path, recipe: Recipe) -> tuple[Choice, ...]:
     """What there is to tell of a training that goes on for another number of steps than it began with."""
-    was = state.read(begun)
+    was = state.read_state(begun)
     before = Recipe.from_dict(was.recipe).train
     if before.steps == recipe.train.steps:
         return ()
@@ -175,7 +175,7 @@ def other_steps(begun: Path, recipe: Recipe) -> tuple[Choice, ...]:
 
 def write_anew(recipe: Recipe, begun: Path, output: Path) -> None:
     """Keep a recipe that was changed in resuming, so that a training stopped again goes on by it."""
-    was = state.read(begun)
+    was = state.read_state(begun)
     if recipe.to_dict() != was.recipe:
         state.restate(begun, replace(was, recipe=recipe.to_dict()))
         try:

@@ -65,7 +65,7 @@ def start(
         resuming.require_no_model(output)
         with kept.named_as_given(output):
             if records is not None:
-                recipe = recipe.but({"data": {"paths": [str(kept.keep(records, output).absolute())]}})
+                recipe = recipe.but({"data": {"paths": [str(kept.keep_records(records, output).absolute())]}})
             ready = set_up(recipe, team, tell)
         resuming.write_down(ready, output)
     team.wait()

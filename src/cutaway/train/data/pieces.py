@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cutaway.atomic import written_beside
 from cutaway.errors import CutawayError
 from cutaway.tasks.task import Example, LeftOut, Record, Task
-from cutaway.train.blocks import Block
+from cutaway.train.data.blocks import Block
 
 if TYPE_CHECKING:
     from cutaway.text.tokenizer import Tokenizer

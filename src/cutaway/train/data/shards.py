@@ -28,8 +28,8 @@ from cutaway.atomic import flush
 from cutaway.errors import CutawayError
 from cutaway.processor import cores
 from cutaway.tasks.task import Arrays, Task
-from cutaway.train.blocks import Block
 from cutaway.train.data import pieces, sources
+from cutaway.train.data.blocks import Block
 from cutaway.train.data.digests import digests
 from cutaway.train.data.merge import file_names, merge
 from cutaway.train.data.pieces import Method, Summary

@@ -24,7 +24,7 @@ from typing import IO, Any
 
 from cutaway.errors import CutawayError
 from cutaway.tasks.task import Task
-from cutaway.train.blocks import Block
+from cutaway.train.data.blocks import Block
 from cutaway.train.data.pieces import Method, Piece, Summary
 from cutaway.train.data.sources import Source
 
