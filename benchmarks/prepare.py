@@ -22,9 +22,9 @@ from itertools import accumulate
 from pathlib import Path
 
 from cutaway import Tokenizer
+from cutaway.processor import cores
 from cutaway.tasks import Language
 from cutaway.train.data.shards import prepare
-from cutaway.train.data.workers import cores
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

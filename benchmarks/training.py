@@ -97,15 +97,16 @@ def rows(folder: Path, shape: str, precision: str, steps: int) -> Any:
     """The batches Cutaway's loop would learn from."""
     import torch
 
-    from cutaway.train import setup
+    from cutaway.train import start
     from cutaway.train.data.batches import Batches
     from cutaway.train.distributed import Team
     from cutaway.train.recipe import Recipe
 
     recipe = Recipe.from_dict(recipe_for(folder, shape, steps, precision))
-    ready = setup.set_up(recipe, Team(torch.device("cpu")), lambda event: None)
+    ready = start.set_up(recipe, Team(torch.device("cpu")), lambda event: None)
     size = SHAPES[shape]
-    return len(ready.tokenizer), Batches(ready.dataset.train, size["batch"], size["context"], seed=0)
+    batches = Batches(ready.dataset.train, size["batch"], size["context"], seed=0)
+    return len(ready.tokenizer), map(ready.task.collate, batches)
 
 
 def trainer(folder: Path, shape: str, steps: int, precision: str) -> list[float]:
@@ -118,7 +119,7 @@ def trainer(folder: Path, shape: str, steps: int, precision: str) -> list[float]
     examples = [
         {"input_ids": row, "labels": row}
         for _, batch in zip(range(steps), batches, strict=False)
-        for row in batch.inputs
+        for row in batch.tensors["inputs"]
     ]
     torch.manual_seed(0)
     model = GPT2LMHeadModel(
@@ -161,8 +162,8 @@ def plain(folder: Path, shape: str, steps: int, precision: str) -> list[float]:
     times: list[float] = []
     for _, batch in zip(range(steps), batches, strict=False):
         with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
-            logits = model(batch.inputs)
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), batch.targets.flatten())
+            logits = model(batch.tensors["inputs"])
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), batch.tensors["targets"].flatten())
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

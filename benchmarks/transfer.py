@@ -36,9 +36,10 @@ import cutaway
 from cutaway import checkpoint
 from cutaway.errors import CutawayError
 from cutaway.evaluate.answers import score_answers
-from cutaway.evaluate.scores import rouge
 from cutaway.tasks import Summary, load_task
-from cutaway.train.data.batches import IGNORED, once
+from cutaway.tasks.scores import rouge
+from cutaway.tasks.token_loss import IGNORED
+from cutaway.train.data.batches import once
 from cutaway.train.data.shards import prepare
 from cutaway.train.loop import train
 from cutaway.train.picture import HEIGHT, STYLE, TOP, WIDTH, nice_ticks
@@ -140,10 +141,11 @@ def measure(folder: Path, asked: Experiment, output: Path) -> dict[str, float]:
     test = prepare([path], lm.tokenizer, task, output / "cache", held_out=0).train
     total = count = 0.0
     with torch.inference_mode():
-        for batch in once(test, 16, LENGTH):
-            counts = batch.targets != IGNORED
-            chances = lm.model(batch.inputs)[counts].float().log_softmax(dim=-1)
-            total -= chances.gather(1, batch.targets[counts][:, None]).sum().item()
+        for examples in once(test, 16, LENGTH):
+            inputs, targets = task.collate(examples).tensors.values()
+            counts = targets != IGNORED
+            chances = lm.model(inputs)[counts].float().log_softmax(dim=-1)
+            total -= chances.gather(1, targets[counts][:, None]).sum().item()
             count += counts.sum().item()
     score = score_answers(lm, task, records, beams=1)
     return {"loss": total / count, **parts(score.parts)}

@@ -39,7 +39,7 @@ from cutaway.tasks import Language
 from cutaway.train.learner import prepare_blocks
 from cutaway.train.optimizer import clip, make_optimizer, set_learning_rate
 from cutaway.train.recipe import Recipe, Train
-from cutaway.train.setup import prepare_data
+from cutaway.train.start import prepare_data
 
 STEPS, RATE = 900, 3e-4
 LIKELIEST, WARMTH, NUCLEUS = 128, 0.95, 0.975

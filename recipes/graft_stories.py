@@ -32,12 +32,12 @@ from cutaway.language_model import LanguageModel
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
 from cutaway.tasks import Language
+from cutaway.tasks.token_loss import next_token_loss
 from cutaway.train.data.records import records
 from cutaway.train.data.shards import Dataset
-from cutaway.train.loss import next_token_loss
 from cutaway.train.optimizer import clip, make_optimizer, set_learning_rate
 from cutaway.train.recipe import Recipe, Train
-from cutaway.train.setup import prepare_data
+from cutaway.train.start import prepare_data
 
 CONTEXT, VOCABULARY, STEPS = 512, 4096, 600
 SCALE = 6.0

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import cutaway
+from cutaway.tasks import TASKS
 
 SOURCE = Path(cutaway.__file__).parent
 
@@ -55,3 +56,13 @@ def test_no_room_is_imported_by_one_that_it_needs():
         circle = error.args[1][::-1]
         steps = [f"{a} -> {b} ({rooms[a][b]})" for a, b in pairwise(circle)]
         raise AssertionError("a circle of imports: " + ", ".join(steps)) from None
+
+
+def test_training_knows_no_model_and_no_task_by_name():
+    kinds = {kind.__name__ for kind in TASKS.values()} | {"ClassTask", "Labelled", "Classifier", "GPT", "Config"}
+    for path in sorted((SOURCE / "train").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        assert not [one for one in imported(tree) if one.startswith("cutaway.models.gpt2")], path
+        taken = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        named = {one.name for node in taken if (node.module or "").startswith("cutaway.tasks") for one in node.names}
+        assert not named & kinds, path

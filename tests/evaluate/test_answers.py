@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from cutaway.errors import CutawayError
-from cutaway.evaluate import answers
 from cutaway.evaluate.answers import score_answers
 from cutaway.language_model import LanguageModel
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
-from cutaway.tasks import Choice, Classification, Language, Summary, Translation
+from cutaway.tasks import Choice, Classification, Language, Summary, Translation, sequences
+from cutaway.tasks import answer as answers
 from cutaway.tasks.answer import TextClassifier, classify
 from cutaway.tasks.head import Classifier
 from cutaway.text.tokenizer import Tokenizer
@@ -31,13 +31,13 @@ def lm() -> LanguageModel:
 @pytest.fixture
 def written(monkeypatch):
     """Instead of a model's answers, the source in capitals; and instead of BLEU and ROUGE, what they were asked."""
-    from cutaway.evaluate.scores import Score
     from cutaway.tasks.answer import Answer
+    from cutaway.tasks.scores import Score
 
     asked: dict[str, tuple] = {}
 
-    def answer(lm, task, texts, beams):
-        asked["beams"] = beams
+    def answer(lm, task, texts, settings):
+        asked["beams"] = settings.beams
         return [Answer(text, text.upper(), whole=text != "a fox") for text in texts]
 
     def measure(name):
@@ -47,10 +47,9 @@ def written(monkeypatch):
 
         return score
 
-    for name in ("translate", "summarize"):
-        monkeypatch.setattr(answers, name, answer)
+    monkeypatch.setattr(answers, "write", answer)
     for name in ("bleu", "rouge"):
-        monkeypatch.setattr(answers, name, measure(name))
+        monkeypatch.setattr(sequences, name, measure(name))
     return asked
 
 

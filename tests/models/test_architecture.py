@@ -1,9 +1,11 @@
-"""A model is known by what it says of itself: its tensors and its map. Another one can be registered from outside."""
+"""A model is known by what it says of itself: its tensors and its map. Another one can be registered from outside, and
+trained for a task that is registered from outside."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -12,12 +14,20 @@ import torch
 from torch import nn
 
 import cutaway
+from cutaway import plugins, tasks, train
+from cutaway.cli import run
 from cutaway.errors import CutawayError
 from cutaway.inspect.parameters import parameters
 from cutaway.language_model import LanguageModel
 from cutaway.models import architecture as architectures
 from cutaway.models.architecture import Place, TensorSpec, architecture, count_parameters, places, tensors
 from cutaway.parts.trace import UNWATCHED
+from cutaway.tasks import Batch, Example, Loss, Task
+from cutaway.tasks.task import padded, text, token
+from cutaway.tasks.token_loss import IGNORED, token_loss
+from cutaway.train import state
+from cutaway.train.data.shards import prepare
+from cutaway.train.events import Evaluated, Step
 
 VECTOR, TABLE = ("token", "column"), ("head", "token", "key")
 
@@ -156,3 +166,144 @@ def test_a_kind_that_nobody_has_registered_is_refused_by_its_name(encoder, tmp_p
     config.write_text(config.read_text().replace("tiny-encoder", "tiny-encodr"))
     with pytest.raises(CutawayError, match=r"'tiny-encodr', and only 'gpt2', 'tiny-encoder' .*'tiny-encoder'\?"):
         cutaway.load(tmp_path / "encoder")
+
+
+# A task from outside, of a kind that no included one is of: words anywhere in a text are hidden, and guessed from both
+# sides.
+
+
+@dataclass(frozen=True)
+class MaskedWords(Task):
+    every: int = 4
+    limit: int | None = None
+
+    name: ClassVar[str] = "masked words"
+    fields: ClassVar[tuple[str, ...]] = ("text",)
+    specials: ClassVar[tuple[str, ...]] = ("<|mask|>",)
+    arrays: ClassVar[Mapping[str, str]] = {"targets": "i4"}
+
+    def examples(self, record, tokenizer):
+        ids, mask = tokenizer.encode(text(record, "text", self))[: self.limit], token(tokenizer, "<|mask|>", self)
+        hidden = [at % self.every == len(ids) % self.every for at in range(len(ids))]
+        inputs = [mask if hide else one for one, hide in zip(ids, hidden, strict=True)]
+        targets = [one if hide else IGNORED for one, hide in zip(ids, hidden, strict=True)]
+        return [Example(inputs, {"targets": targets})]
+
+    def collate(self, examples):
+        rows = [example["ids"] for example in examples]
+        targets = torch.from_numpy(padded([example["targets"] for example in examples], IGNORED))
+        tensors = {"inputs": torch.from_numpy(padded(rows, 0)), "targets": targets}
+        return Batch(tensors, tokens=sum(map(len, rows)), count=int((targets != IGNORED).sum()))
+
+    def loss(self, model, batch, scale=1.0):
+        with torch.no_grad():
+            right = (model(batch["inputs"]).argmax(-1) == batch["targets"]).sum()
+        return Loss(token_loss(model, batch["inputs"], batch["targets"], scale), {"accuracy": right, "asked": right})
+
+
+WORDS = """
+a robot must obey the orders given it by human beings except where such orders would conflict
+""".split()  # noqa: SIM905
+RECORDS = [{"text": " ".join(WORDS[at % 9 : at % 9 + 4 + at % 5])} for at in range(60)]
+
+
+@pytest.fixture
+def settings(encoder, monkeypatch, tmp_path) -> dict[str, Any]:
+    """Everything a training of the encoder needs, in the public way."""
+    monkeypatch.setattr(tasks, "TASKS", dict(tasks.TASKS))
+    tasks.register(MaskedWords)
+    return {
+        "task": "masked words", "from_": tmp_path / "encoder", "steps": 80, "batch": 8, "at_once": 4, "seed": 3,
+        "learning_rate": 0.05, "held_out": 10, "evaluate_every": 10, "checkpoint_every": 20,
+        "cache": str(tmp_path / "cache"),
+    }  # fmt: skip
+
+
+def test_a_model_from_outside_learns_a_task_from_outside_and_is_saved_and_loaded(encoder, settings, tmp_path):
+    events = []
+    report = train.run(tmp_path / "trained", records=RECORDS, on_event=events.append, **settings)
+    losses = [event.loss for event in events if isinstance(event, Step)]
+    assert sum(losses[-5:]) < 0.6 * sum(losses[:5])
+    measured = [event for event in events if isinstance(event, Evaluated)]
+    assert measured[-1].held_loss < measured[0].held_loss
+    assert report.accuracy == measured[-1].metrics["asked"] > 0.2
+    lm = cutaway.load(tmp_path / "trained")
+    assert isinstance(lm.model, Encoder)
+    assert lm.config.vocabulary == encoder.config.vocabulary + 1  # there was no mask before
+    assert tasks.load_task(tmp_path / "trained") == MaskedWords(limit=64)
+    weights = state.latest(tmp_path / "trained" / "training")
+    tensors = dict.fromkeys(["weights.token_embedding.weight"], torch.empty_like(lm.model.token_embedding.weight))
+    state.load_tensors(weights, tensors)
+    assert torch.equal(tensors["weights.token_embedding.weight"], lm.model.token_embedding.weight)
+
+
+def test_its_training_is_resumed_to_the_bit(settings, tmp_path):
+    train.run(tmp_path / "whole", records=RECORDS, **settings)
+    asked = iter([False] * 12 + [True])
+    stopped = train.run(tmp_path / "parts", records=RECORDS, stop=lambda: next(asked), **settings)
+    assert (stopped.reason, stopped.step) == ("stopped", 13)
+    assert train.run(tmp_path / "parts", resume=True).reason == "done"
+    for name in ("model.safetensors", "task.json", "config.json"):
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_the_command_line_knows_both_by_name(settings, tmp_path, capsys):
+    data = tmp_path / "data.jsonl"
+    data.write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
+    given = ["--task", "masked words", "--from", str(tmp_path / "encoder"), "--steps", "3", "--set", "data.held_out=5"]
+    assert run(["train", str(data), "-o", str(tmp_path / "said"), *given]) == 0
+    assert isinstance(cutaway.load(tmp_path / "said").model, Encoder)
+    assert "Try it" not in capsys.readouterr().err  # there is no command for such a model
+
+
+def test_a_language_model_of_another_kind_is_trained_without_a_stack_and_writes_no_samples(encoder, settings, tmp_path):
+    settings = settings | {"task": "language", "steps": 4, "recompute": True, "prompt": "A robot"}
+    train.run(tmp_path / "trained", texts=[record["text"] for record in RECORDS], **settings)
+    assert not (tmp_path / "trained" / "samples.jsonl").read_text()
+    with pytest.raises(CutawayError, match="LoRA adapts the linear layers of a model's blocks"):
+        train.run(tmp_path / "adapted", texts=[one["text"] for one in RECORDS], **settings, lora={"rank": 2})
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_data_for_a_task_from_outside_is_cut_in_processes_of_their_own(encoder, settings, tmp_path, workers):
+    data, tokenizer = tmp_path / "data.jsonl", encoder.tokenizer.with_specials(MaskedWords.specials)
+    data.write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
+    made = prepare([data], tokenizer, MaskedWords(), tmp_path / "other", held_out=0, workers=workers)
+    assert len(made.train) == len(RECORDS)
+    example, [wanted] = made.train.example(7), MaskedWords().examples(RECORDS[7], tokenizer)
+    assert example["ids"].tolist() == wanted.ids
+    assert example["targets"].tolist() == wanted.arrays["targets"]
+
+
+def test_an_example_with_other_arrays_than_its_task_says_is_refused(settings, tmp_path, monkeypatch):
+    monkeypatch.setattr(MaskedWords, "arrays", {"labels": "i4"})
+    with pytest.raises(CutawayError, match=r"records\[0\]: .* says that .* the arrays labels, .* has targets"):
+        train.run(tmp_path / "trained", records=RECORDS, **settings)
+
+
+def test_what_is_no_task_is_not_registered():
+    with pytest.raises(CutawayError, match="must be a frozen dataclass"):
+        tasks.register(dict)
+
+    @dataclass(frozen=True)
+    class Nameless(Task):
+        pass
+
+    with pytest.raises(CutawayError, match="Nameless has no name"):
+        tasks.register(Nameless)
+
+
+def test_a_package_that_announces_itself_is_asked_for_what_is_not_known(monkeypatch):
+    monkeypatch.setattr(tasks, "TASKS", dict(tasks.TASKS))
+    monkeypatch.setattr(architectures, "_KNOWN", dict(architectures._KNOWN))
+
+    class Announced:
+        def load(self) -> None:
+            tasks.register(MaskedWords)
+            architectures.register(TinyEncoder())
+
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [Announced()] if group == "cutaway" else [])
+    plugins.load_plugins.cache_clear()
+    assert tasks.task_from({"name": "masked words", "every": 5}) == MaskedWords(5)
+    assert architecture("tiny-encoder").title == "tiny encoder"
+    plugins.load_plugins.cache_clear()

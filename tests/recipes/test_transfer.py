@@ -86,7 +86,7 @@ def test_the_loss_is_that_of_the_headlines_given_their_articles(transfer, asked,
         [example] = task.examples(record, lm.tokenizer)
         scores = lm.model(cutaway.load(folder).model.token_embedding.weight.new_tensor([example.ids]).long())[0]
         chances = scores.log_softmax(dim=-1)
-        for place in range(example.answer, len(example.ids)):
+        for place in range(example.arrays["answer"][0], len(example.ids)):
             total, count = total - chances[place - 1, example.ids[place]].item(), count + 1
     found = next(one for one in results["runs"] if (one["start"], one["share"], one["seed"]) == ("pretrained", 1.0, 0))
     assert found["loss"] == pytest.approx(total / count, rel=1e-4)

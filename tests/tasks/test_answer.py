@@ -46,7 +46,9 @@ def taught(task, records, tokenizer) -> LanguageModel:
     ids = padded([example.ids for example in examples])
     targets = torch.full_like(ids, -100)
     for row, example in enumerate(examples):
-        targets[row, example.answer : len(example.ids)] = ids[row, example.answer : len(example.ids)]
+        targets[row, example.arrays["answer"][0] : len(example.ids)] = ids[
+            row, example.arrays["answer"][0] : len(example.ids)
+        ]
     model = gpt(tokenizer)
     learn(model, lambda: F.cross_entropy(model(ids[:, :-1]).transpose(1, 2), targets[:, 1:]), steps=60)
     return LanguageModel(model, tokenizer, "taught")
@@ -64,8 +66,8 @@ def mood(tokenizer):
     examples = [task.examples({"text": text, "label": label}, tokenizer)[0] for text, label in MOODS.items()]
     classifier = Classifier(gpt(tokenizer), task.outputs)
     ids, last = padded([one.ids for one in examples]), torch.tensor([len(one.ids) - 1 for one in examples])
-    labels = torch.tensor([one.label for one in examples])
-    learn(classifier, lambda: label_loss(classifier(ids, last), labels, task), steps=30)
+    labels = torch.tensor([one.arrays["label"][0] for one in examples])
+    learn(classifier, lambda: label_loss(classifier(ids, last), labels, task).sum / len(labels), steps=30)
     return TextClassifier(classifier, tokenizer, task, "mood")
 
 

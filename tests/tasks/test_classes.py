@@ -16,7 +16,7 @@ LABELS = ("negative", "positive")
 def test_a_text_stands_between_start_and_extract(tokenizer, mark):
     [example] = Classification(LABELS).examples({"text": " the fox runs\n", "label": "positive"}, tokenizer)
     assert example.ids == [mark("start"), *tokenizer.encode("the fox runs"), mark("extract")]
-    assert example.label == 1
+    assert example.arrays == {"label": [1]}
 
 
 def test_of_a_long_text_the_end_is_cut_and_counted(tokenizer, mark):
@@ -39,7 +39,7 @@ def test_similarity_reads_both_orders(tokenizer, mark):
     first, second = tokenizer.encode("the fox runs"), tokenizer.encode("the dog")
     assert one.ids == [mark("start"), *first, mark("delimiter"), *second, mark("extract")]
     assert other.ids == [mark("start"), *second, mark("delimiter"), *first, mark("extract")]
-    assert one.label == other.label == 0
+    assert one.arrays == other.arrays == {"label": [0]}
 
 
 def test_a_choice_reads_the_context_with_each_ending(tokenizer, mark):
@@ -48,7 +48,7 @@ def test_a_choice_reads_the_context_with_each_ending(tokenizer, mark):
     for example, ending in zip(examples, ("runs", "sleeps"), strict=True):
         inside = [*tokenizer.encode("the fox"), mark("delimiter"), *tokenizer.encode(ending)]
         assert example.ids == [mark("start"), *inside, mark("extract")]
-        assert example.label == 1
+        assert example.arrays == {"label": [1]}
 
 
 def test_a_choice_keeps_the_end_of_a_long_context(tokenizer):
@@ -67,7 +67,7 @@ def test_a_choice_keeps_the_end_of_a_long_context(tokenizer):
 )
 def test_a_label_is_a_name_or_a_number(tokenizer, label, number):
     [example] = Classification(LABELS).examples({"text": "fox", "label": label}, tokenizer)
-    assert example.label == number
+    assert example.arrays == {"label": [number]}
 
 
 def test_a_name_comes_before_a_number():

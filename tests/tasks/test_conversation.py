@@ -19,7 +19,8 @@ TALK = [
 
 def counted(example, tokenizer) -> str:
     """What counts in the loss, as text."""
-    flags = example.counted or [at >= example.answer for at in range(len(example.ids))]
+    arrays = example.arrays
+    flags = arrays.get("counted") or [at >= arrays["answer"][0] for at in range(len(example.ids))]
     return tokenizer.decode([one for one, counts in zip(example.ids, flags, strict=True) if counts])
 
 
@@ -27,13 +28,13 @@ def test_only_the_completion_and_its_end_count_and_no_space_is_lost(tokenizer):
     [example] = Completion().examples({"prompt": "the fox\n", "completion": " runs "}, tokenizer)
     assert tokenizer.decode(example.ids) == "the fox\n runs <|endoftext|>"
     assert counted(example, tokenizer) == " runs <|endoftext|>"
-    assert example.ids[: example.answer] == Completion().prompt({"prompt": "the fox\n"}, tokenizer)
+    assert example.ids[: example.arrays["answer"][0]] == Completion().prompt({"prompt": "the fox\n"}, tokenizer)
 
 
 def test_an_empty_prompt_is_the_end_token(tokenizer):
     [example] = Completion().examples({"prompt": "", "completion": "the fox"}, tokenizer)
     assert example.ids == [tokenizer.end, *tokenizer.encode("the fox"), tokenizer.end]
-    assert example.answer == 1
+    assert example.arrays["answer"][0] == 1
 
 
 def test_a_pair_that_is_too_long_is_left_out(tokenizer):
@@ -61,7 +62,7 @@ def test_every_answer_of_the_assistant_counts_with_its_end_and_nothing_else(toke
         "<|user|>the dog<|assistant|>sleeps in the sun<|endoftext|>"
     )
     assert counted(example, tokenizer) == "runs<|endoftext|>sleeps in the sun<|endoftext|>"
-    assert example.ids[: example.answer] == Chat().prompt({"messages": TALK[:2]}, tokenizer)
+    assert example.ids[: example.arrays["counted"].index(True)] == Chat().prompt({"messages": TALK[:2]}, tokenizer)
 
 
 def test_a_weight_of_0_leaves_an_answer_out_of_the_loss_but_not_out_of_the_text(tokenizer):
@@ -80,7 +81,7 @@ def test_of_a_long_conversation_the_last_turns_are_cut_off_whole(tokenizer):
     [whole] = Chat().examples({"messages": TALK}, tokenizer)
     [cut] = Chat(limit=len(whole.ids) - 1).examples({"messages": TALK}, tokenizer)
     [short] = Chat().examples({"messages": TALK[:3]}, tokenizer)
-    assert (cut.ids, cut.counted, cut.cut) == (short.ids, short.counted, len(whole.ids) - len(short.ids))
+    assert (cut.ids, cut.arrays, cut.cut) == (short.ids, short.arrays, len(whole.ids) - len(short.ids))
     with pytest.raises(LeftOut, match="first answer ends beyond"):
         Chat(limit=len(short.ids) - 1).examples({"messages": TALK}, tokenizer)
 

@@ -103,7 +103,7 @@ def test_a_choice_is_a_softmax_over_the_choices():
     assert torch.equal(records, scores.view(2, 3))
     labels = torch.tensor([2, 2, 2, 0, 0, 0])
     torch.testing.assert_close(
-        label_loss(scores, labels, task), F.cross_entropy(scores.view(2, 3), torch.tensor([2, 0]))
+        label_loss(scores, labels, task).sum / 2, F.cross_entropy(scores.view(2, 3), torch.tensor([2, 0]))
     )
 
 
@@ -113,10 +113,10 @@ def test_the_head_and_the_model_below_it_learn(tokenizer):
     texts = {"the fox runs": "no", "the dog sleeps": "perhaps", "the little sun": "yes"}
     examples = [TASK.examples({"text": text, "label": label}, tokenizer)[0] for text, label in texts.items()]
     ids, last = padded([example.ids for example in examples], pad=0)
-    labels = torch.tensor([example.label for example in examples])
+    labels = torch.tensor([example.arrays["label"][0] for example in examples])
     optimizer = torch.optim.AdamW(classifier.parameters(), lr=3e-3)
     for _ in range(30):
-        loss = label_loss(classifier(ids, last), labels, TASK)
+        loss = label_loss(classifier(ids, last), labels, TASK).sum / len(labels)
         optimizer.zero_grad()
         loss.backward()
         assert all(parameter.grad is not None for parameter in classifier.parameters())  # nothing is left over for DDP

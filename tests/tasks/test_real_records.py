@@ -21,8 +21,8 @@ def test_captions_become_pairs_that_decode_to_both_languages(shared_data, tokeni
     files = [shared_data / "multi30k/val.en.gz", shared_data / "multi30k/val.fr.gz"]
     for record, _ in islice(records(files, fields=task.fields), 200):
         there, back = task.examples(record, tokenizer)
-        assert tokenizer.decode(there.ids[: there.answer]) == record["source"].strip() + "<|to-french|>"
-        assert tokenizer.decode(there.ids[there.answer :]) == record["target"].strip() + "<|endoftext|>"
+        assert tokenizer.decode(there.ids[: there.arrays["answer"][0]]) == record["source"].strip() + "<|to-french|>"
+        assert tokenizer.decode(there.ids[there.arrays["answer"][0] :]) == record["target"].strip() + "<|endoftext|>"
         assert (
             tokenizer.decode(back.ids)
             == f"{record['target'].strip()}<|to-english|>{record['source'].strip()}<|endoftext|>"

@@ -14,7 +14,7 @@ def test_a_document_is_the_end_token_and_its_text_as_it_is(tokenizer):
     text = "  the fox\n\nruns \n"
     [example] = Language().examples({"text": text}, tokenizer)
     assert example.ids == [tokenizer.end, *tokenizer.encode(text)]
-    assert example.answer == 1
+    assert not example.arrays  # all but the first id count
     assert tokenizer.decode(example.ids[1:]) == text
 
 
@@ -23,8 +23,8 @@ def test_a_pair_is_source_separator_target_end_and_only_the_target_counts(tokeni
     [example] = task.examples({"source": " the fox runs\n", "target": "le renard court "}, tokenizer)
     source, target = tokenizer.encode("the fox runs"), tokenizer.encode("le renard court")
     assert example.ids == [*source, mark("translate"), *target, tokenizer.end]
-    assert example.ids[example.answer :] == [*target, tokenizer.end]
-    assert task.prompt({"source": "the fox runs"}, tokenizer) == example.ids[: example.answer]
+    assert example.ids[example.arrays["answer"][0] :] == [*target, tokenizer.end]
+    assert task.prompt({"source": "the fox runs"}, tokenizer) == example.ids[: example.arrays["answer"][0]]
 
 
 def test_two_directions_are_learned_under_two_separators(tokenizer, mark):
@@ -33,9 +33,9 @@ def test_two_directions_are_learned_under_two_separators(tokenizer, mark):
     one, other = tokenizer.encode("the fox"), tokenizer.encode("le renard")
     assert there.ids == [*one, mark("translate"), *other, tokenizer.end]
     assert back.ids == [*other, mark("back"), *one, tokenizer.end]
-    assert back.answer == len(other) + 1
+    assert back.arrays["answer"][0] == len(other) + 1
     assert task.specials == ("<|translate|>", "<|back|>")
-    assert task.turned().prompt({"source": "le renard"}, tokenizer) == back.ids[: back.answer]
+    assert task.turned().prompt({"source": "le renard"}, tokenizer) == back.ids[: back.arrays["answer"][0]]
     assert task.turned().turned() == task
     with pytest.raises(CutawayError, match="one direction only"):
         Translation().turned()
@@ -68,8 +68,10 @@ def test_a_summary_is_article_separator_summary_end_and_only_the_summary_counts(
     [example] = task.examples({"article": "the fox runs over the hill", "summary": "fox runs"}, tokenizer)
     article, summary = tokenizer.encode("the fox runs over the hill"), tokenizer.encode("fox runs")
     assert example.ids == [*article, mark("summarize"), *summary, tokenizer.end]
-    assert example.ids[example.answer :] == [*summary, tokenizer.end]
-    assert task.prompt({"article": "the fox runs over the hill"}, tokenizer) == example.ids[: example.answer]
+    assert example.ids[example.arrays["answer"][0] :] == [*summary, tokenizer.end]
+    assert (
+        task.prompt({"article": "the fox runs over the hill"}, tokenizer) == example.ids[: example.arrays["answer"][0]]
+    )
 
 
 @given(words=st.integers(1, 60), room=st.integers(1, 20), limit=st.integers(24, 80))
@@ -84,7 +86,7 @@ def test_a_long_article_loses_its_end_alike_in_training_and_in_use(tokenizer, wo
     assert len(prompt) - 1 + cut == len(ids)
     assert len(prompt) + room < limit or cut == 0 or len(prompt) + room + 1 == limit
     if len(tokenizer.encode(summary)) <= room:
-        assert example.ids[: example.answer] == prompt
+        assert example.ids[: example.arrays["answer"][0]] == prompt
         assert example.cut == cut
 
 
@@ -92,7 +94,7 @@ def test_a_summary_longer_than_its_room_takes_it_from_the_article(tokenizer):
     task = Summary(room=1, limit=20)
     [example] = task.examples({"article": "the fox runs " * 20, "summary": "the dog sleeps"}, tokenizer)
     assert len(example.ids) == 20
-    assert example.ids[example.answer : -1] == tokenizer.encode("the dog sleeps")
+    assert example.ids[example.arrays["answer"][0] : -1] == tokenizer.encode("the dog sleeps")
     with pytest.raises(LeftOut, match="must hold the article"):
         task.examples({"article": "the fox", "summary": "the fox runs over the hill and the dog sleeps"}, tokenizer)
 

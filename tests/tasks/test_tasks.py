@@ -5,21 +5,32 @@ from __future__ import annotations
 import json
 import pickle
 
+import numpy as np
 import pytest
 
 from cutaway.errors import CutawayError
 from cutaway.tasks import TASKS, Language, LeftOut, Translation, load_task, save_task, task_from
 
 
-def test_a_task_gives_as_many_examples_as_it_says_and_never_asks_for_the_first_id(example_task, tokenizer):
+def counted(task, examples) -> int:
+    """How many losses there are in these examples."""
+    stored = [{"ids": one.ids, **one.arrays} for one in examples]
+    return task.collate([{name: np.array(value) for name, value in one.items()} for one in stored]).count
+
+
+def test_a_task_gives_as_many_examples_with_as_many_arrays_as_it_says(example_task, tokenizer):
     task, record = example_task
     examples = task.examples(record, tokenizer)
     assert len(examples) == task.rows
     for example in examples:
-        assert 1 <= example.answer < len(example.ids)
         assert all(0 <= token < len(tokenizer) for token in example.ids)
         assert example.cut == 0
-        assert (example.label is not None) == bool(task.outputs)
+        assert example.arrays.keys() == task.arrays.keys()
+    assert (
+        counted(task, examples) == 1
+        if task.outputs
+        else 1 <= counted(task, examples) < sum(len(example.ids) for example in examples)
+    )
 
 
 def test_a_record_without_a_field_is_refused_by_the_name_of_the_field(example_task, tokenizer):
@@ -74,7 +85,7 @@ def test_no_example_is_longer_than_the_limit_whatever_the_record(example_task, t
         for example, before in zip(examples, whole, strict=True):
             assert len(example.ids) <= limit
             assert len(example.ids) + example.cut == len(before.ids)
-            assert len(example.ids) - example.answer == len(before.ids) - before.answer  # the answer is never cut
+        assert counted(task, examples) == counted(task, whole)  # the answer is never cut
     assert used
     assert left_out if task.name in ("completion", "chat", "translation", "choice", "summary") else not left_out
 

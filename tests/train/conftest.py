@@ -101,7 +101,7 @@ def assert_same(record: Callable[[Path], list[dict[str, Any]]]) -> Callable[[Pat
         assert tensors.keys() == others.keys()
         assert all(torch.equal(tensors[name], others[name]) for name in tensors)
         assert any(name.startswith("exp_avg_sq.") for name in tensors)
-        assert state.read(last).cursor == state.read(there).cursor
+        assert state.read_state(last).cursor == state.read_state(there).cursor
         assert record(one) == record(other)
         assert (one / "samples.jsonl").read_text() == (other / "samples.jsonl").read_text()
         assert (one / "model.safetensors").read_bytes() == (other / "model.safetensors").read_bytes()

@@ -2,40 +2,49 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cutaway.errors import CutawayError
-from cutaway.tasks import Language, Translation
+from cutaway.tasks import Arrays, Classification, Language, Translation
+from cutaway.tasks.token_loss import IGNORED, next_tokens
 from cutaway.text.tokenizer import Tokenizer
-from cutaway.train.data.batches import IGNORED, Batch, Batches, once
+from cutaway.train.data.batches import Batches, once
 from cutaway.train.data.order import key, shuffled
-from cutaway.train.data.shards import Split, prepare
+from cutaway.train.data.shards import Split, Stored, prepare
 
 
 def plain(size: int) -> Split:
     """A text whose every token is another one."""
-    return Split("text", np.arange(size, dtype=np.uint32), np.array([0, size], np.uint64), None, None, size)
+    ids = Stored(np.arange(size, dtype=np.uint32), np.array([0, size], np.uint64))
+    return Split("text", {"ids": ids}, size, packed=True)
 
 
 def examples(lengths: list[int], rows: int = 1, labelled: bool = False) -> Split:
     """Examples whose ids are 1000 x their number + the place; the answer begins in the middle."""
     tokens = np.concatenate([1000 * i + np.arange(length) for i, length in enumerate(lengths)])
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    labels = np.arange(len(lengths), dtype=np.int32) // rows if labelled else None
-    answers = np.array([length // 2 for length in lengths], np.uint32)
-    return Split("examples", tokens.astype(np.uint32), offsets.astype(np.uint64), answers, labels, 0, rows)
+    ids = Stored(tokens.astype(np.uint32), np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64))
+    each = np.arange(len(lengths) + 1, dtype=np.uint64)
+    labels = Stored(np.arange(len(lengths), dtype=np.int32) // rows, each)
+    answers = Stored(np.array([max(1, length // 2) for length in lengths], np.uint32), each)
+    other = {"label": labels} if labelled else {"answer": answers}
+    return Split("examples", {"ids": ids, **other}, 0, rows, ahead=0 if labelled else 1)
 
 
-def same(one: Batch, two: Batch) -> bool:
-    return all(
-        torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
-        for a, b in zip(vars(one).values(), vars(two).values(), strict=True)
+def same(one: list[Arrays], two: list[Arrays]) -> bool:
+    return len(one) == len(two) and all(
+        a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)
+        for a, b in zip(one, two, strict=True)
     )
+
+
+def firsts(batch: list[Arrays]) -> list[int]:
+    """Which examples are in a batch."""
+    return [int(example["ids"][0]) // 1000 for example in batch]
 
 
 lengths = st.lists(st.integers(2, 20), min_size=1, max_size=80)
@@ -91,19 +100,14 @@ def test_the_order_is_the_same_on_every_machine_and_in_every_version():
 def test_an_epoch_of_text_has_every_window_once_and_targets_are_the_next_tokens(size, length, batch, seed):
     batches = Batches(plain(size), batch, length, seed)
     count = size // length
-    rows = [row for _ in range(-(-count // batch)) for row in range_of(next(batches))][:count]
-    ids = np.array([inputs for inputs, _ in rows])
-    assert len(np.unique(ids)) == count * length
-    assert all(np.array_equal((inputs + 1) % size, targets) for inputs, targets in rows)
-
-
-def range_of(batch: Batch):
-    return list(zip(batch.inputs.numpy(), batch.targets.numpy(), strict=True))
+    rows = [row["ids"] for _ in range(-(-count // batch)) for row in next(batches)][:count]
+    assert len(np.unique([ids[:-1] for ids in rows])) == count * length
+    assert all(np.array_equal((ids[:-1] + 1) % size, ids[1:]) for ids in rows)
 
 
 def test_each_epoch_cuts_the_text_at_other_places_in_another_order():
     batches = Batches(plain(1000), 10, 10, seed=3)
-    epochs = [[next(batches).inputs[:, 0].tolist() for _ in range(10)] for _ in range(4)]
+    epochs = [[[int(row["ids"][0]) for row in next(batches)] for _ in range(10)] for _ in range(4)]
     assert len({starts[0][0] % 10 for starts in epochs}) > 1
     assert len({str(epoch) for epoch in epochs}) == 4
     assert batches.epoch == 4
@@ -115,38 +119,52 @@ def test_another_seed_gives_another_order():
 
 
 def test_in_one_pass_over_text_every_target_counts_once_in_order():
-    found = list(once(plain(103), 4, 10))
-    targets = np.concatenate([batch.targets.numpy().reshape(-1) for batch in found])
+    found = [next_tokens(examples) for examples in once(plain(103), 4, 10)]
+    targets = np.concatenate([batch.tensors["targets"].numpy().reshape(-1) for batch in found])
     assert targets[targets != IGNORED].tolist() == list(range(1, 103))
-    assert sum(batch.counted for batch in found) == sum(batch.counted_in_all for batch in found) == 102
-    assert [len(batch.inputs) for batch in found] == [4, 4, 3]
-    assert found[-1].tokens == 23
+    assert sum(batch.count for batch in found) == sum(batch.tokens for batch in found) == 102
+    assert [len(batch.tensors["inputs"]) for batch in found] == [4, 4, 3]
 
 
 def test_a_text_shorter_than_a_window_can_still_be_measured():
-    (batch,) = once(plain(5), 4, 10)
-    assert batch.inputs.tolist() == [[0, 1, 2, 3, 4, 0, 0, 0, 0, 0]]
-    assert batch.targets.tolist() == [[1, 2, 3, 4] + [IGNORED] * 6]
-    assert batch.counted == 4
+    (examples,) = once(plain(5), 4, 10)
+    batch = next_tokens(examples)
+    assert batch.tensors["inputs"].tolist() == [[0, 1, 2, 3]]
+    assert batch.tensors["targets"].tolist() == [[1, 2, 3, 4]]
+    assert batch.count == 4
+
+
+def test_text_of_which_every_token_is_read_and_asked_for_is_cut_without_overlap():
+    split = replace(plain(23), ahead=0)
+    found = [row["ids"].tolist() for batch in once(split, 2, 10) for row in batch]
+    assert found == [[*range(10)], [*range(10, 20)], [20, 21, 22]]
+    assert {len(row["ids"]) for row in next(Batches(split, 2, 10))} == {10}
 
 
 # examples
 
 
 def test_a_row_is_one_example_and_only_its_answer_counts():
-    batch = next(once(examples([6, 3]), 2, 10))
-    assert batch.inputs.tolist() == [[0, 1, 2, 3, 4], [1000, 1001, 0, 0, 0]]
-    assert batch.targets.tolist() == [[-100, -100, 3, 4, 5], [1001, 1002, -100, -100, -100]]
-    assert (batch.tokens, batch.counted) == (7, 5)
-    assert batch.labels is batch.last is None
+    batch = next_tokens(next(once(examples([6, 3]), 2, 10)))
+    assert batch.tensors["inputs"].tolist() == [[0, 1, 2, 3, 4], [1000, 1001, 0, 0, 0]]
+    assert batch.tensors["targets"].tolist() == [[-100, -100, 3, 4, 5], [1001, 1002, -100, -100, -100]]
+    assert (batch.tokens, batch.count) == (7, 5)
+
+
+def test_of_several_answers_in_a_row_only_what_is_marked_counts():
+    marked = {"ids": np.array([5, 6, 7, 8, 9]), "counted": np.array([0, 1, 0, 0, 1], np.uint8)}
+    batch = next_tokens([marked])
+    assert batch.tensors["targets"].tolist() == [[6, -100, -100, 9]]
+    assert batch.count == 2
 
 
 def test_with_classes_the_last_token_is_read_and_its_place_told():
-    batch = next(once(examples([6, 3], labelled=True), 2, 10))
-    assert batch.inputs.tolist() == [[0, 1, 2, 3, 4, 5], [1000, 1001, 1002, 0, 0, 0]]
-    assert batch.last.tolist() == [5, 2]
-    assert batch.labels.tolist() == [0, 1]
-    assert batch.tokens == 9
+    task = Classification(("a", "b"))
+    batch = task.collate(next(once(examples([6, 3], labelled=True), 2, 10)))
+    assert batch.tensors["inputs"].tolist() == [[0, 1, 2, 3, 4, 5], [1000, 1001, 1002, 0, 0, 0]]
+    assert batch.tensors["last"].tolist() == [5, 2]
+    assert batch.tensors["labels"].tolist() == [0, 1]
+    assert (batch.tokens, batch.count) == (9, 2)
 
 
 @given(lengths=lengths, batch=st.integers(1, 9), seed=st.integers(0, 99), rows=st.sampled_from([1, 3]))
@@ -159,10 +177,10 @@ def test_an_epoch_has_every_example_once_and_records_whole(lengths, batch, seed,
     while taken % len(lengths) or not taken or taken % (batches.pool_size * batch):
         made = next(batches)
         taken += batch
-        numbers = (made.inputs[:, 0] // 1000).tolist()
+        numbers = firsts(made)
         assert numbers == [first + k for first in numbers[::rows] for k in range(rows)]
         seen.update(numbers)
-        assert made.labels.tolist() == [number // rows for number in numbers]
+        assert [int(one["label"][0]) for one in made] == [number // rows for number in numbers]
     assert set(seen.values()) == {taken // len(lengths)}
     assert len(seen) == len(lengths) * rows
 
@@ -171,21 +189,21 @@ def test_rows_of_like_length_stand_together():
     dice = np.random.default_rng(0)
     split = examples(dice.integers(5, 100, 4000).tolist())
     batches = Batches(split, 32, 100)
-    made = [next(batches) for _ in range(60)]
-    padded = sum(batch.inputs.numel() for batch in made)
+    made = [next_tokens(next(batches)) for _ in range(60)]
+    padded = sum(batch.tensors["inputs"].numel() for batch in made)
     assert sum(batch.tokens for batch in made) / padded > 0.9
-    widths = [batch.inputs.shape[1] for batch in made]
+    widths = [batch.tensors["inputs"].shape[1] for batch in made]
     assert widths != sorted(widths)
 
 
 def test_fewer_examples_than_a_batch_holds_come_again():
     batch = next(Batches(examples([4, 5, 6]), 7, 10))
-    assert set(Counter((batch.inputs[:, 0] // 1000).tolist()).values()) == {2, 3}
+    assert set(Counter(firsts(batch)).values()) == {2, 3}
 
 
 def test_in_one_pass_over_examples_each_comes_once_in_order():
     found = list(once(examples([4] * 10), 4, 10))
-    assert [(batch.inputs[:, 0] // 1000).tolist() for batch in found] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    assert [firsts(batch) for batch in found] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
 
 
 # resumed
@@ -214,7 +232,7 @@ def test_a_state_taken_on_two_processes_goes_on_with_one():
 
 def test_other_data_or_another_way_to_cut_it_is_refused():
     state = Batches(plain(500), 4, 10, 7).state()
-    other = Split("other", *list(vars(plain(500)).values())[1:])
+    other = replace(plain(500), fingerprint="other")
     for batches, message in [
         (Batches(other, 4, 10, 7), "The data is not what this training started with"),
         (Batches(plain(500), 8, 10, 7), "The batch of the batches was 4"),
@@ -251,7 +269,7 @@ def test_the_rows_of_all_processes_are_those_of_one_in_the_same_order(split, wor
         batches.position = skip
     for _ in range(4):
         whole, parts = next(alone), [next(batches) for batches in together]
-        compare(whole, parts)
+        assert same([example for part in parts for example in part], whole)
 
 
 @given(split=splits, world=st.integers(1, 5), batch=st.integers(1, 7))
@@ -261,18 +279,7 @@ def test_a_pass_is_shared_between_processes_without_loss(split, world, batch):
     together = [list(once(split, batch, 20, rank, world)) for rank in range(world)]
     assert {len(part) for part in together} == {len(alone)}
     for number, whole in enumerate(alone):
-        compare(whole, [part[number] for part in together])
-
-
-def compare(whole: Batch, parts: list[Batch]) -> None:
-    assert torch.equal(torch.cat([part.inputs for part in parts]), whole.inputs)
-    assert torch.equal(torch.cat([part.targets for part in parts]), whole.targets)
-    for name in ("labels", "last"):
-        if getattr(whole, name) is not None:
-            assert torch.equal(torch.cat([getattr(part, name) for part in parts]), getattr(whole, name))
-    assert sum(part.tokens for part in parts) == whole.tokens
-    assert sum(part.counted for part in parts) == whole.counted == int((whole.targets != IGNORED).sum())
-    assert {part.counted_in_all for part in parts} == {whole.counted_in_all} == {whole.counted}
+        assert same([example for part in together for example in part[number]], whole)
 
 
 # mistakes
@@ -300,6 +307,6 @@ def test_a_side_without_examples_is_explained(tmp_path):
     tokenizer = Tokenizer.train(["the little fox"] * 4, size=300).with_specials(task.specials)
     (tmp_path / "a.tsv").write_text("fox\trenard\n")
     data = prepare([tmp_path / "a.tsv"], tokenizer, task, tmp_path / "cache", held_out=0, workers=1)
-    assert len(next(Batches(data.train, 2, 16)).inputs) == 2
+    assert len(next(Batches(data.train, 2, 16))) == 2
     with pytest.raises(CutawayError, match="There are no examples"):
         Batches(data.held, 2, 16)

@@ -85,29 +85,31 @@ def test_pieces_of_unequal_answers_add_up_to_the_batch(settings, tmp_path, recor
 
 def test_the_loss_is_that_of_plain_cross_entropy_and_plain_adamw(settings, tmp_path, record):
     """The whole loop against twenty lines that anyone can check."""
-    from cutaway.train import setup
+    from cutaway.train import start
     from cutaway.train.data.batches import Batches
     from cutaway.train.distributed import Team
+    from cutaway.train.model import build_model
     from cutaway.train.optimizer import learning_rate
 
     settings["model"]["dropout"] = 0.0
     recipe = Recipe.from_dict(settings)
     train(recipe, tmp_path / "model")
     team = Team(torch.device("cpu"))
-    ready = setup.set_up(recipe, team, lambda event: None)
-    model, how = setup.build(ready, team), ready.recipe.train
+    ready = start.set_up(recipe, team, lambda event: None)
+    model, chosen = build_model(ready, team), ready.recipe.train
     matrices = [one for one in model.parameters() if one.ndim == 2]
     rest = [one for one in model.parameters() if one.ndim == 1]
     optimizer = torch.optim.AdamW(
         [{"params": matrices, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0.0}], betas=(0.9, 0.95)
     )
     losses = []
-    for step, batch in zip(range(1, 13), Batches(ready.dataset.train, 4, 24, how.seed), strict=False):
-        loss = torch.nn.functional.cross_entropy(model(batch.inputs).flatten(0, 1), batch.targets.flatten())
+    for step, examples in zip(range(1, 13), Batches(ready.dataset.train, 4, 24, chosen.seed), strict=False):
+        ids = torch.tensor([example["ids"].tolist() for example in examples])
+        loss = torch.nn.functional.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for group in optimizer.param_groups:
-            group["lr"] = learning_rate(step, how)
+            group["lr"] = learning_rate(step, chosen)
         optimizer.step()
         optimizer.zero_grad()
         losses.append(loss.item())

@@ -196,7 +196,7 @@ def test_with_steps_no_clock_changes_anything(run, assert_same):
     run("", Machine(step=0.01), output=folders[0], **common)
     run("", Machine(step=50.0, save=500.0, busy=lambda now: 1 + now % 7), output=folders[1], **common)
     assert_same(*folders)
-    assert state.read(state.latest(folders[0] / "training")).progress == 1
+    assert state.read_state(state.latest(folders[0] / "training")).progress == 1
     quick, slow = (
         {str(file.relative_to(folder)): timeless(file) for file in folder.rglob("*") if file.is_file()}
         for folder in folders

@@ -181,7 +181,7 @@ def test_one_line_is_enough(data, cache, tmp_path, monkeypatch):
 def test_speed_is_measured_in_the_threads_that_will_train(monkeypatch):
     seen = []
     monkeypatch.setattr(plan, "threads_for", lambda how, width: (3, f"{how.at_once} x {how.length} x {width}"))
-    monkeypatch.setattr(plan.Learner, "forward", watched(plan.Learner.forward, seen))
+    monkeypatch.setattr(plan, "token_loss", watched(plan.token_loss, seen))
     plan.measure_on(CPU, 0.0)(Config(vocabulary=50, context=8, width=8, layers=1, heads=1), 2, 8, "float32")
     assert set(seen) == {3} and torch.get_num_threads() != 3
 

@@ -14,7 +14,7 @@ from cutaway.cli.train import read_recipe
 from cutaway.errors import CutawayError
 from cutaway.train.distributed import Team
 from cutaway.train.recipe import CHOSEN, SECTIONS, Recipe, Train, keys, seconds, toml
-from cutaway.train.setup import set_up
+from cutaway.train.start import set_up
 
 ROOT = Path(__file__).resolve().parents[2]
 

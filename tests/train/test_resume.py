@@ -211,7 +211,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_serves(settings, tm
     (newest / state.TENSORS).write_bytes(b"nonsense")
     with pytest.raises(CutawayError, match=r"cannot be read.*Delete it to resume from the one before"):
         train(None, output, resume=True)
-    state.remove(newest)
+    state.remove_folder(newest)
     train(None, output, resume=True)
     assert [line["loss"] for line in record(output)] == [line["loss"] for line in record(uninterrupted(settings))]
 

@@ -127,22 +127,21 @@ def talk(number):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_of_conversations_only_what_the_assistant_says_is_a_target(tmp_path, workers):
     from cutaway.tasks import Chat
+    from cutaway.tasks.token_loss import IGNORED
     from cutaway.text.tokenizer import Tokenizer
-    from cutaway.train.data.batches import IGNORED, Batches, once
+    from cutaway.train.data.batches import Batches, once
     from cutaway.train.data.shards import prepare
 
     (tmp_path / "talks.jsonl").write_text("".join(json.dumps(talk(number)) + "\n" for number in range(30)))
     tokenizer = Tokenizer.load("gpt2").with_specials(Chat.specials)
     data = prepare([tmp_path / "talks.jsonl"], tokenizer, Chat(64), tmp_path / "cache", 5, workers=workers)
     batches = Batches(data.train, 8, 64)
-    for batch in [next(batches), next(batches), *once(data.held, 2, 64)]:
-        for inputs, targets in zip(batch.inputs, batch.targets, strict=True):
+    for batch in map(Chat().collate, [next(batches), next(batches), *once(data.held, 2, 64)]):
+        for inputs, targets in zip(*batch.tensors.values(), strict=True):
             said = tokenizer.decode([int(one) for one in targets if one != IGNORED])
             number = tokenizer.decode([int(one) for one in inputs]).split("fox ")[1].split("<")[0]
             assert said == f"owl {number}<|endoftext|>moon<|endoftext|>"
-        assert batch.counted == batch.counted_in_all == int((batch.targets != IGNORED).sum())
-    halves = [next(Batches(data.train, 8, 64, rank=rank, world=2)) for rank in (0, 1)]
-    assert sum(half.counted for half in halves) == halves[0].counted_in_all
+        assert batch.count == int((batch.tensors["targets"] != IGNORED).sum())
 
 
 def test_a_model_learns_to_answer_conversations_and_prompts(tmp_path, small):

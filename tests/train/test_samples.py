@@ -35,7 +35,7 @@ def test_of_many_documents_they_begin_after_the_end_token(settings, tmp_path):
 
 def test_the_command_that_is_suggested_begins_so_too(tmp_path, capsys):
     watch = training.Screen(tmp_path / "model")
-    watch.task = "language"
+    watch.verb = "generate"
     watch(Sampled(2, "The old fox", " saw.", None))
     watch.end(Report(tmp_path / "model", "done", 2, 2, 1.0, None, None, None, 2, 10, 1.0))
     assert f"Try it: cutaway generate --model {tmp_path / 'model'} 'The old fox'" in " ".join(

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from cutaway.errors import CutawayError
 from cutaway.tasks import Choice, Classification, Language, Similarity, Summary, Translation
 from cutaway.text.tokenizer import Tokenizer
-from cutaway.train.blocks import Block
 from cutaway.train.data import digests, pieces, shards, workers
+from cutaway.train.data.blocks import Block
 from cutaway.train.data.shards import Dataset
 from cutaway.train.data.sources import Source
 
@@ -127,10 +127,10 @@ def test_pairs_keep_where_the_answer_begins_and_long_ones_are_counted(tmp_path, 
     assert data.report.dropped == {"too long": 1}
     assert len(data.train) == 2
     for i, (source, target) in enumerate([pairs[0], pairs[2]]):
-        answer = int(data.train.answers[i])
-        assert tokenizer.decode(data.train[i][: answer - 1]) == source
-        assert tokenizer.decode(data.train[i][answer:]) == target + END
-    assert data.train.labels is None
+        ids, [answer] = data.train[i], data.train.example(i)["answer"]
+        assert tokenizer.decode(ids[: answer - 1]) == source
+        assert tokenizer.decode(ids[answer:]) == target + END
+    assert data.train.arrays.keys() == {"ids", "answer"}
     assert "left out: 1 too long" in str(data.report)
 
 
@@ -148,14 +148,14 @@ def test_classes_and_the_rows_of_a_record_are_kept(tmp_path, tokenizer):
     task = Classification(labels=("bad", "good"))
     ready = tokenizer.with_specials(task.specials)
     data = make([tmp_path / "a.tsv"], ready, task, tmp_path / "cache", held_out=0)
-    assert data.train.labels.tolist() == [1, 0]
-    assert data.train.rows == 1
+    assert data.train.arrays["label"].values.tolist() == [1, 0]
+    assert data.train.together == 1
     (tmp_path / "b.jsonl").write_text('{"context": "a", "choices": ["b", "c", "d"], "label": 2}\n' * 2)
     task = Choice(choices=3)
     ready = tokenizer.with_specials(task.specials)
     data = make([tmp_path / "b.jsonl"], ready, task, tmp_path / "cache", held_out=0)
-    assert data.train.rows == 3
-    assert data.train.labels.tolist() == [2] * 6
+    assert data.train.together == 3
+    assert data.train.arrays["label"].values.tolist() == [2] * 6
 
 
 def test_empty_lines_of_parallel_text_are_left_out_and_counted(tmp_path, tokenizer):

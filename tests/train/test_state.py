@@ -24,10 +24,10 @@ def tensors(value=1.0):
 
 
 def test_a_checkpoint_is_read_back_as_it_was(tmp_path):
-    folder = state.save(tmp_path, at(3), tensors(), TEAM)
-    assert state.read(folder) == at(3)
+    folder = state.save_checkpoint(tmp_path, at(3), tensors(), TEAM)
+    assert state.read_state(folder) == at(3)
     found = tensors(0.0)
-    state.load(folder, found)
+    state.load_tensors(folder, found)
     assert all(torch.equal(found[name], value) for name, value in tensors().items())
     assert sorted(path.name for path in folder.iterdir()) == ["state.json", "tensors.safetensors"]
     assert (folder / "tensors.safetensors").stat().st_mode == (folder / "state.json").stat().st_mode
@@ -35,52 +35,52 @@ def test_a_checkpoint_is_read_back_as_it_was(tmp_path):
 
 def test_the_last_two_are_kept_and_the_newest_found_by_number(tmp_path):
     for step in (8, 9, 10, 100_000_000):
-        state.save(tmp_path, at(step), tensors(), TEAM)
+        state.save_checkpoint(tmp_path, at(step), tensors(), TEAM)
     assert [path.name for path in state.checkpoints(tmp_path)] == ["step-00000010", "step-100000000"]
     assert state.latest(tmp_path).name == "step-100000000"
     assert state.latest(tmp_path / "none") is None
 
 
 def test_half_a_checkpoint_is_none(tmp_path, monkeypatch):
-    state.save(tmp_path, at(1), tensors(), TEAM)
+    state.save_checkpoint(tmp_path, at(1), tensors(), TEAM)
 
     def stop(path):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(state, "flush", stop)
     with pytest.raises(KeyboardInterrupt):
-        state.save(tmp_path, at(2), tensors(), TEAM)
+        state.save_checkpoint(tmp_path, at(2), tensors(), TEAM)
     monkeypatch.undo()
     assert state.latest(tmp_path).name == "step-00000001"
     (tmp_path / "step-00000009").mkdir()  # made by somebody else
     assert state.latest(tmp_path).name == "step-00000001"
-    state.save(tmp_path, at(2), tensors(5.0), TEAM)  # what was left lying about is in nobody's way
+    state.save_checkpoint(tmp_path, at(2), tensors(5.0), TEAM)  # what was left lying about is in nobody's way
     assert load_file(tmp_path / "step-00000002" / "tensors.safetensors")["weights.a"][0, 0] == 5
 
 
 def test_a_checkpoint_is_not_written_twice(tmp_path):
-    state.save(tmp_path, at(1), tensors(1.0), TEAM)
-    folder = state.save(tmp_path, at(1), tensors(2.0), TEAM)
+    state.save_checkpoint(tmp_path, at(1), tensors(1.0), TEAM)
+    folder = state.save_checkpoint(tmp_path, at(1), tensors(2.0), TEAM)
     assert load_file(folder / "tensors.safetensors")["weights.a"][0, 0] == 1
 
 
 @pytest.mark.parametrize("spoil", ["state.json", "tensors.safetensors", "missing"])
 def test_a_damaged_checkpoint_is_named(tmp_path, spoil):
-    folder = state.save(tmp_path, at(1), tensors(), TEAM)
+    folder = state.save_checkpoint(tmp_path, at(1), tensors(), TEAM)
     wanted = tensors()
     if spoil == "missing":
         wanted["weights.b"] = torch.zeros(1)
     else:
         (folder / spoil).write_text("{}" if spoil == "state.json" else "nonsense")
     with pytest.raises(CutawayError, match=r"step-00000001 cannot be read.*Delete it"):
-        state.read(folder)
-        state.load(folder, wanted)
+        state.read_state(folder)
+        state.load_tensors(folder, wanted)
 
 
 def test_the_place_where_nothing_can_be_written_is_named(tmp_path):
     (tmp_path / "training").write_text("a file")
     with pytest.raises(CutawayError, match=r"training.* cannot be written"):
-        state.save(tmp_path / "training", at(1), tensors(), TEAM)
+        state.save_checkpoint(tmp_path / "training", at(1), tensors(), TEAM)
 
 
 def test_moments_are_there_before_the_first_step_and_count_from_where_they_were():

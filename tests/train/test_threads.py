@@ -43,7 +43,7 @@ def test_a_training_is_computed_in_the_threads_of_its_recipe_and_resumed_in_them
     train(None, outputs[1], resume=True, on_event=look)
     assert set(seen) == {2} and torch.get_num_threads() == 1
     assert_same(*outputs)
-    assert state.read(state.latest(outputs[1] / "training")).recipe["train"]["threads"] == 2
+    assert state.read_state(state.latest(outputs[1] / "training")).recipe["train"]["threads"] == 2
 
 
 def test_what_was_chosen_is_written_into_the_recipe(settings, tmp_path):

@@ -17,7 +17,7 @@ from cutaway.errors import CutawayError
 if TYPE_CHECKING:
     from cutaway.evaluate.lambada import Lambada
     from cutaway.evaluate.perplexity import Perplexity
-    from cutaway.evaluate.scores import Score
+    from cutaway.tasks.scores import Score
 
 TEXT, RECORDS = "Text", "Records of a task"
 

@@ -16,13 +16,9 @@ from rich.progress import Progress as Bars
 from rich.text import Text
 
 from cutaway.cli import progress, screen
+from cutaway.tasks import task_from
 from cutaway.train.events import Evaluated, Event, Finished, Prepared, Progress, Report, Sampled, Step
 
-VERBS = {
-    "language": "generate", "completion": "generate", "translation": "translate", "summary": "summarize",
-    "chat": "generate --special '<|user|>Hello.<|assistant|>'",
-}  # fmt: skip
-"""What to do with a model of each task; the others have classes."""
 WORK = {"vocabulary": "learning a vocabulary", "tokens": "cutting the data into tokens"}
 
 
@@ -45,6 +41,7 @@ def to_json(event: Event) -> dict[str, Any]:
         choices = [asdict(choice) for choice in event.choices]
         return {"recipe": event.recipe.to_dict(), "choices": choices, "data": asdict(event.data), **rest}
     values = asdict(event.report if isinstance(event, Finished) else event)
+    values |= values.pop("metrics", {})
     return {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
 
 
@@ -55,7 +52,7 @@ class Screen:
     """
 
     def __init__(self, output: Path):
-        self.output, self.task, self.prompt = output, "", ""
+        self.output, self.verb, self.prompt = output, "", ""
         self.stack = ExitStack()
         self.bars: Callable[[str, int, int], None] | None = None
         self.live: Bars | None = None
@@ -92,7 +89,7 @@ class Screen:
 
     def begin(self, event: Prepared) -> None:
         self.stack.close()
-        self.task = event.recipe.task["name"]
+        self.verb = task_from(event.recipe.task).verb
         for line in plan(event):
             screen.aside(line)
         self.live = self.stack.enter_context(
@@ -121,8 +118,8 @@ class Screen:
         beside = ("metrics.jsonl", "samples.jsonl", "loss.svg", "recipe.toml", "report.json", "adapter")
         screen.aside(f"Also in the folder: {', '.join(name for name in beside if (report.folder / name).exists())}")
         begin = f" {shlex.quote(self.prompt)}" if self.prompt else ""
-        model = shlex.quote(str(report.folder))
-        screen.aside(f"Try it: cutaway {VERBS.get(self.task, 'classify')} --model {model}{begin}")
+        if self.verb:
+            screen.aside(f"Try it: cutaway {self.verb} --model {shlex.quote(str(report.folder))}{begin}")
 
 
 def plan(event: Prepared) -> Iterator[str]:
@@ -138,10 +135,10 @@ def plan(event: Prepared) -> Iterator[str]:
         yield f"Chosen: {chosen} ({why})"
     processes = "" if event.processes == 1 else f", {event.processes} processes"
     where = f"Resumes after step {event.step:,}" if event.step else "Starts"
-    how = event.recipe.train
-    long = f"for {how.time}, or {how.steps:,} steps" if how.time else f"{how.steps:,} steps"
+    settings = event.recipe.train
+    long = f"for {settings.time}, or {settings.steps:,} steps" if settings.time else f"{settings.steps:,} steps"
     yield f"{where}: {long} on {event.device}{processes}"
-    if how.time:
+    if settings.time:
         yield "How many steps fit into this time depends on the machine; with --steps alone, nothing depends on it."
 
 
@@ -206,4 +203,4 @@ def interrupted(output: Path) -> str:
     last = state.latest(output / "training")
     if last is None:
         return "Interrupted before the first checkpoint. Start again with the same command."
-    return f"Interrupted. The checkpoint of step {state.read(last).step:,} is there. {go_on(output)}"
+    return f"Interrupted. The checkpoint of step {state.read_state(last).step:,} is there. {go_on(output)}"

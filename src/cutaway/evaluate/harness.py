@@ -13,8 +13,8 @@ from typing import Any
 
 from cutaway.errors import CutawayError
 from cutaway.evaluate.likelihood import Progress, Row, score
-from cutaway.evaluate.scores import library
 from cutaway.language_model import LanguageModel
+from cutaway.tasks.scores import library
 
 MAX_TOKENS = 256
 """How much is written when a task does not say."""

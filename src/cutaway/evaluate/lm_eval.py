@@ -15,8 +15,8 @@ import torch
 
 from cutaway.errors import CutawayError, nearest
 from cutaway.evaluate.harness import adapter
-from cutaway.evaluate.scores import library
 from cutaway.loading import load
+from cutaway.tasks.scores import library
 
 NAME = "cutaway"
 ARGUMENTS = ("pretrained", "device", "dtype", "engine", "weights")

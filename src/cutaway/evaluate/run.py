@@ -15,10 +15,10 @@ from cutaway.evaluate.answers import score_answers
 from cutaway.evaluate.lambada import Lambada, lambada
 from cutaway.evaluate.likelihood import Progress
 from cutaway.evaluate.perplexity import Perplexity, perplexity
-from cutaway.evaluate.scores import Score
 from cutaway.language_model import LanguageModel
 from cutaway.tasks import Language, Task
 from cutaway.tasks.answer import TextClassifier
+from cutaway.tasks.scores import Score
 from cutaway.train.data.records import records
 
 
@@ -93,7 +93,7 @@ def evaluate(
         raise CutawayError(f"There is no detokenizer {kind!r}. Known: {', '.join(DETOKENIZERS)}.")
     if limit is not None and limit < 1:
         raise CutawayError(f"The number of records to take must be 1 or more, not {limit}.")
-    task = model.task if isinstance(model, TextClassifier) else task or Language()
+    task = getattr(model, "task", None) or task or Language()
     result: Perplexity | Lambada | Score
     if str(on) == "lambada":
         passages = [str(record["text"]) for record, _ in islice(records([path]), limit)]
@@ -102,7 +102,7 @@ def evaluate(
         if limit is not None:
             raise CutawayError("WikiText is measured as one long text: it has no records to take the first of.")
         result = measure_wikitext(writer(model, on), read(path), window, stride, progress)
-    elif isinstance(task, Language) or known:
+    elif task.packed or known:
         texts = list(islice(documents(path), limit))
         result = perplexity(writer(model, on), texts, window, stride, progress=progress)
     else:
@@ -113,7 +113,7 @@ def evaluate(
 
 def writer(model: LanguageModel | TextClassifier, on: str | Path) -> LanguageModel:
     """The model, if it is one that predicts text."""
-    if isinstance(model, TextClassifier):
+    if not isinstance(model, LanguageModel):
         raise CutawayError(f"{model.name} is a classifier and predicts no text: {on} cannot be measured with it.")
     return model
 

@@ -15,9 +15,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cutaway.errors import CutawayError, nearest
+from cutaway.plugins import load_plugins
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,27 @@ class Architecture(Protocol):
         ...
 
 
+class Trainable(Protocol):
+    """What a model (as `build` made it) may show of itself for training. All of it may be left out."""
+
+    blocks: Iterable[nn.Module]
+    """The stack: compiled, computed again, divided between processes or adapted by LoRA block by block."""
+    output_matrix: Tensor
+    """[vocabulary, width], which the vectors of `read(ids)` are multiplied by: the loss then needs no logits."""
+    body: nn.Module
+    """Of a model under a head: the model itself."""
+
+
+def body(model: nn.Module) -> Any:
+    """The model under a task's head; one without a head is its own."""
+    return getattr(model, "body", model)
+
+
+def blocks(model: nn.Module) -> list[nn.Module]:
+    """The blocks of a model's stack; none if it shows none."""
+    return list(getattr(body(model), "blocks", ()))
+
+
 _INCLUDED = {"gpt2": "cutaway.models.gpt2.architecture"}
 _KNOWN: dict[str, Architecture] = {}
 
@@ -119,6 +141,8 @@ def register(architecture: Architecture) -> None:
 
 def architecture(kind: str) -> Architecture:
     """The architecture of this kind, imported when it is first asked for."""
+    if kind not in _KNOWN and kind not in _INCLUDED:
+        load_plugins()
     if kind not in _KNOWN:
         if kind not in _INCLUDED:
             known = sorted({*_KNOWN, *_INCLUDED})

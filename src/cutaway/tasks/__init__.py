@@ -1,27 +1,26 @@
-"""Tasks: what turns a record into tokens and says which of them count. A model's task stands in its `task.json`."""
+"""Tasks: what turns records into something to learn, and answers into a score. A model's task is in its `task.json`."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import types
 import typing
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cutaway.atomic import write_text
-from cutaway.checkpoint.opened import TASK, open_checkpoint
+from cutaway.checkpoint.opened import open_checkpoint
 from cutaway.errors import CutawayError, nearest
+from cutaway.plugins import load_plugins
 from cutaway.tasks.classes import Choice, Classification, ClassTask, Entailment, Labelled, Similarity
 from cutaway.tasks.conversation import Chat, Completion
 from cutaway.tasks.sequences import Language, Summary, Translation
-from cutaway.tasks.task import Example, LeftOut, Record, Task
+from cutaway.tasks.task import Arrays, Batch, Example, LeftOut, Loss, Record, Task, save_task
 
 __all__ = [
-    "TASKS", "Chat", "Choice", "ClassTask", "Classification", "Completion", "Entailment", "Example", "Labelled",
-    "Language", "LeftOut", "Record", "Similarity", "Summary", "Task", "Translation", "load_task", "save_task",
-    "task_from",
+    "TASKS", "Arrays", "Batch", "Chat", "Choice", "ClassTask", "Classification", "Completion", "Entailment", "Example",
+    "Labelled", "Language", "LeftOut", "Loss", "Record", "Similarity", "Summary", "Task", "Translation", "load_task",
+    "register", "save_task", "task_from",
 ]  # fmt: skip
 
 TASKS: dict[str, type[Any]] = {
@@ -31,14 +30,26 @@ TASKS: dict[str, type[Any]] = {
 """Every kind of task, by its name."""
 
 
+def register(kind: type[Task]) -> type[Task]:
+    """Make a task known by its name: from now on it can be trained for, saved and loaded like the included ones."""
+    if not (isinstance(kind, type) and issubclass(kind, Task) and dataclasses.is_dataclass(kind)):
+        raise CutawayError(f"{kind!r} is not a task: it must be a frozen dataclass made from cutaway.tasks.Task.")
+    if not isinstance(kind.name, str) or not kind.name:
+        raise CutawayError(f"{kind.__name__} has no name: give it one, as in name: ClassVar[str] = 'masked words'.")
+    TASKS[kind.name] = kind
+    return kind
+
+
 def task_from(settings: Mapping[str, Any]) -> Task:
     """The task that settings like `{"name": "translation", "separator": "<|to-french|>"}` describe."""
     name = settings.get("name")
     if name not in TASKS:
+        load_plugins()
+    if name not in TASKS:
         known = ", ".join(TASKS)
         raise CutawayError(f"There is no task {name!r}. Known: {known}.{nearest(str(name), TASKS)}")
     kind = TASKS[name]
-    hints = typing.get_type_hints(kind)
+    hints = typing.get_type_hints(kind) if dataclasses.fields(kind) else {}
     known_settings = [field.name for field in dataclasses.fields(kind)]
     given = {setting: value for setting, value in settings.items() if setting != "name"}
     for setting, value in given.items():
@@ -46,7 +57,8 @@ def task_from(settings: Mapping[str, Any]) -> Task:
             can = f"It has {', '.join(known_settings)}." if known_settings else "It has none."
             raise CutawayError(f"The task {name} has no setting {setting!r}. {can}{nearest(setting, known_settings)}")
         given[setting] = fitting(value, hints[setting], f"{name}: {setting}")
-    return kind(**given)
+    task: Task = kind(**given)
+    return task
 
 
 def fitting(value: Any, kind: Any, what: str) -> Any:
@@ -60,15 +72,6 @@ def fitting(value: Any, kind: Any, what: str) -> Any:
         wanted = "text" if str in kinds else "true or false" if bool in kinds else "a whole number"
         raise CutawayError(f"{what} must be {wanted}, not {value!r}.")
     return value
-
-
-def save_task(task: Task, folder: str | Path) -> None:
-    """Write `task.json` into a model's folder."""
-    path = Path(folder) / TASK
-    try:
-        write_text(path, json.dumps(task.settings(), indent=2, ensure_ascii=False) + "\n")
-    except OSError as error:
-        raise CutawayError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 
 def load_task(folder: str | Path) -> Task:

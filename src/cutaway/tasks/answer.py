@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -16,8 +16,10 @@ from cutaway.checkpoint.locate import locate
 from cutaway.decoding.sequence import Result
 from cutaway.errors import CutawayError
 from cutaway.language_model import LanguageModel
-from cutaway.tasks import TASKS, Choice, ClassTask, Example, Labelled, Record, Summary, Task, Translation, load_task
+from cutaway.tasks import TASKS, ClassTask, Example, LeftOut, Record, Summary, Task, Translation, load_task
 from cutaway.tasks.head import Classifier, by_record, read_classifier
+from cutaway.tasks.sequences import Pair, Progress
+from cutaway.tasks.task import text
 from cutaway.text.tokenizer import Tokenizer
 
 BATCH = 32
@@ -40,6 +42,8 @@ class Answer:
     """The model's mean log-probability of a token of the answer."""
     cut: int = 0
     """How many tokens at the end of the source were not read, because they do not fit."""
+    too_long: bool = False
+    """Whether the source was not read at all, because it does not fit."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ class TextClassifier:
         rows = [form.ids for record in forms for form in record]
         length = max(map(len, rows))
         device = self.model.score.weight.device
-        ids = torch.tensor([row + [0] * (length - len(row)) for row in rows], device=device)  # [row, token]
+        ids = torch.tensor([[*row, *[0] * (length - len(row))] for row in rows], device=device)  # [row, token]
         last = torch.tensor([len(row) - 1 for row in rows], device=device)
         return by_record(self.model(ids, last).float(), self.task)
 
@@ -82,7 +86,7 @@ def load_classifier(name: str | Path, device: str | None = None) -> TextClassifi
     """A trained classifier by the name of its folder."""
     folder = locate(name)
     task = load_task(folder)
-    if not isinstance(task, Labelled | Choice):
+    if not isinstance(task, ClassTask):
         raise CutawayError(f"{name} was trained for {task.name}, and has no classes to choose from.")
     return TextClassifier(read_classifier(folder, device), Tokenizer.load(folder), task, str(name))
 
@@ -152,39 +156,83 @@ class Writing:
     batch: int = BATCH
 
 
-def write(lm: LanguageModel, task: Translation | Summary, texts: Iterable[str], how: Writing) -> Iterator[Answer]:
+def write(lm: LanguageModel, task: Pair, texts: Iterable[str], settings: Writing) -> Iterator[Answer]:
     """The answer to each text."""
     done = 0
-    for some in batches(texts, how.batch):
+    for some in batches(texts, settings.batch):
         asked: dict[int, tuple[list[int], int]] = {}
-        for at, text in enumerate(some):
-            if text.strip():
+        for at, source in enumerate(some):
+            if source.strip():
                 with about(done + at + 1):
-                    asked[at] = question(lm, task, text)
-        results = dict(zip(asked, written(lm, task, [ids for ids, _ in asked.values()], how), strict=True))
-        for at, text in enumerate(some):
+                    asked[at] = question(lm, task, source)
+        results = dict(zip(asked, written(lm, task, [ids for ids, _ in asked.values()], settings), strict=True))
+        for at, source in enumerate(some):
             if at not in results:
-                yield Answer(text, "")
+                yield Answer(source, "")
                 continue
             result = results[at]
             logprob = sum(result.logprobs) / max(1, len(result.logprobs))
-            yield Answer(text, result.text.strip(), result.reason == "end", logprob, asked[at][1])
+            yield Answer(source, result.text.strip(), result.reason == "end", logprob, asked[at][1])
         done += len(some)
 
 
-def question(lm: LanguageModel, task: Translation | Summary, text: str) -> tuple[list[int], int]:
+def answer_records(
+    lm: LanguageModel, task: Pair, records: Sequence[Record], beams: int, progress: Progress | None
+) -> list[Answer]:
+    """The answer to each record's text; one that is too long is answered with an empty text."""
+    task, given = task.within(lm.config.context), task.fields[0]
+    sources, too_long = [], set[int]()
+    for number, record in enumerate(records):
+        with about(number + 1, "Record"):
+            source, _ = (text(record, one, task) for one in task.fields)
+            try:
+                task.prompt({given: source}, lm.tokenizer)
+            except LeftOut:
+                source = ""
+                too_long.add(number)
+        sources.append(source)
+    answers: list[Answer] = []
+    for some in batches(sources, BATCH):
+        answers += write(lm, task, some, Writing(beams))
+        if progress:
+            progress(len(answers), len(sources))
+    return [replace(one, too_long=number in too_long) for number, one in enumerate(answers)]
+
+
+def judge_records(
+    classifier: TextClassifier, records: Sequence[Record], progress: Progress | None
+) -> list[Judgement | None]:
+    """The class of each record; None for one that is too long."""
+    task, readable = classifier.task, dict[int, Record]()
+    for number, record in enumerate(records):
+        with about(number + 1, "Record"):
+            task.class_of(record)
+            try:
+                task.forms(record, classifier.tokenizer)
+                readable[number] = record
+            except LeftOut:
+                continue
+    judged: list[Judgement] = []
+    for some in batches(readable.values(), BATCH):
+        judged += classify(classifier, some)
+        if progress:
+            progress(len(judged), len(readable))
+    found = dict(zip(readable, judged, strict=True))
+    return [found.get(number) for number in range(len(records))]
+
+
+def question(lm: LanguageModel, task: Pair, source: str) -> tuple[list[int], int]:
     """The prompt a text makes, and how many of its tokens were cut off for it."""
-    task = task.within(lm.config.context)
-    if isinstance(task, Summary):
-        return task.prompt_and_cut({"article": text}, lm.tokenizer)
-    return task.prompt({"source": text}, lm.tokenizer), 0
+    return task.within(lm.config.context).prompt_and_cut({task.fields[0]: source}, lm.tokenizer)
 
 
-def written(lm: LanguageModel, task: Translation | Summary, prompts: list[list[int]], how: Writing) -> list[Result]:
+def written(lm: LanguageModel, task: Pair, prompts: list[list[int]], settings: Writing) -> list[Result]:
     """What the model writes after each prompt: never a separator."""
     never = {lm.tokenizer.specials[special]: FORBIDDEN for special in task.specials if special in lm.tokenizer.specials}
-    search = {"top_k": 1} if how.beams == 1 else {"beams": how.beams, "length_penalty": how.length_penalty}
-    return lm.generate(prompts, max_tokens=how.max_tokens, logit_bias=never, **search) if prompts else []
+    search = (
+        {"top_k": 1} if settings.beams == 1 else {"beams": settings.beams, "length_penalty": settings.length_penalty}
+    )
+    return lm.generate(prompts, max_tokens=settings.max_tokens, logit_bias=never, **search) if prompts else []
 
 
 @contextmanager

@@ -10,42 +10,114 @@ A text that is too long is cut by the rule its task states, and what was cut is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from cutaway.errors import CutawayError, nearest
-from cutaway.tasks.task import Example, LeftOut, Record, Task, checked, listed, require_limit, text, token
+from cutaway.tasks.scores import Score, accuracy
+from cutaway.tasks.task import (
+    Arrays,
+    Batch,
+    Example,
+    LeftOut,
+    Loss,
+    Record,
+    Task,
+    checked,
+    listed,
+    require_limit,
+    text,
+    token,
+)
 
 if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from cutaway.tasks.answer import Judgement, TextClassifier
+    from cutaway.tasks.head import Classifier
     from cutaway.text.tokenizer import Tokenizer
 
 START, DELIMITER, EXTRACT = "<|start|>", "<|delimiter|>", "<|extract|>"
+LONG = "(too long)"
+"""What stands for the class of a record that does not fit."""
 
 
-class ClassTask(Task, Protocol):
-    """A task that is answered by a `Classifier` (see head.py)."""
+class ClassTask(Task):
+    """What the tasks share that are answered by a `Classifier` (see head.py)."""
+
+    arrays: ClassVar[Mapping[str, str]] = {"label": "i4"}
+    label: ClassVar[str] = "label"
+    """The field of a record that holds its class."""
+    verb: ClassVar[str] = "classify"
+
+    @property
+    def together(self) -> int:
+        return self.rows
 
     @property
     def classes(self) -> int:
         """How many answers there are to choose from."""
-
-    @property
-    def label(self) -> str:
-        """The field of a record that holds its class."""
+        raise NotImplementedError
 
     def class_of(self, record: Record) -> int:
         """The number of the class that a record's label names."""
-
-    def forms(self, record: Record, tokenizer: Tokenizer) -> list[Example]:
-        """The record as the model reads it, `rows` sequences, whether its class is known or not."""
+        raise NotImplementedError
 
     def class_name(self, number: int) -> str:
         """What a class is called."""
+        raise NotImplementedError
+
+    def forms(self, record: Record, tokenizer: Tokenizer) -> list[Example]:
+        """The record as the model reads it, `rows` sequences, whether its class is known or not."""
+        raise NotImplementedError
+
+    def examples(self, record: Record, tokenizer: Tokenizer) -> list[Example]:
+        label = {"label": [self.class_of(record)]}
+        return [replace(form, arrays=label) for form in self.forms(record, tokenizer)]
+
+    def collate(self, examples: Sequence[Arrays]) -> Batch:
+        from cutaway.tasks.head import labelled_rows
+
+        return labelled_rows(examples, self)
+
+    def loss(self, model: nn.Module, batch: Mapping[str, Tensor], scale: float = 1.0) -> Loss:
+        from cutaway.tasks.head import label_loss
+
+        return label_loss(model(batch["inputs"], batch["last"]), batch["labels"], self, scale)
+
+    def with_head(self, model: nn.Module) -> nn.Module:
+        from cutaway.tasks.head import Classifier
+
+        return Classifier(model, self.outputs)
+
+    def save(self, model: nn.Module, tokenizer: Tokenizer, folder: Path) -> None:
+        from cutaway.tasks.head import write_classifier
+
+        write_classifier(cast("Classifier", model), tokenizer, self, folder)
+
+    def answer(
+        self,
+        model: TextClassifier,
+        records: Sequence[Record],
+        beams: int = 4,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Judgement | None]:
+        from cutaway.tasks.answer import judge_records
+
+        return judge_records(model, records, progress)
+
+    def score(self, answers: Sequence[Judgement | None], records: Sequence[Record], beams: int = 4) -> Score:
+        read = [(one.label, record) for one, record in zip(answers, records, strict=True) if one is not None]
+        too_long = len(answers) - len(read)
+        said = [*(label for label, _ in read), *[""] * too_long]
+        measured = accuracy(said, [*(self.class_name(self.class_of(one)) for _, one in read), *[LONG] * too_long])
+        return replace(measured, how=f"{measured.how}; {too_long:,} too long and counted as wrong")
 
 
 @dataclass(frozen=True)
-class Labelled:
+class Labelled(ClassTask):
     """What the tasks with named classes share."""
 
     labels: tuple[str, ...] = ()
@@ -53,11 +125,7 @@ class Labelled:
     limit: int | None = None
     """The longest an example may be, in tokens, with its separators; None takes the model's context."""
 
-    name: ClassVar[str]
-    fields: ClassVar[tuple[str, ...]]
     specials: ClassVar[tuple[str, ...]] = (START, DELIMITER, EXTRACT)
-    rows: ClassVar[int] = 1
-    label: ClassVar[str] = "label"
 
     def __post_init__(self) -> None:
         require_limit(self, least=len(self.specials) + len(self.fields) - 1)
@@ -74,9 +142,6 @@ class Labelled:
     def classes(self) -> int:
         return len(self.known_labels())
 
-    def within(self, limit: int) -> Self:
-        return replace(self, limit=min(limit, self.limit or limit))
-
     def class_name(self, number: int) -> str:
         return self.known_labels()[number]
 
@@ -91,13 +156,6 @@ class Labelled:
             )
         numbers = all(label.isdecimal() for label in found)
         return replace(self, labels=tuple(sorted(found, key=int if numbers else None)))
-
-    def examples(self, record: Record, tokenizer: Tokenizer) -> list[Example]:
-        number = self.class_of(record)
-        return [replace(form, label=number) for form in self.forms(record, tokenizer)]
-
-    def forms(self, record: Record, tokenizer: Tokenizer) -> list[Example]:
-        raise NotImplementedError
 
     def class_of(self, record: Record) -> int:
         """The number of the class that the record's label names."""
@@ -115,9 +173,6 @@ class Labelled:
         if not self.labels:
             raise CutawayError(f"{self.name.capitalize()} needs its labels, as in labels = ['negative', 'positive'].")
         return self.labels
-
-    def settings(self) -> dict[str, Any]:
-        return {"name": self.name, **asdict(self), "labels": list(self.labels)}
 
 
 @dataclass(frozen=True)
@@ -144,7 +199,7 @@ class Classification(Labelled):
         form = [*around[0], *ids[:keep], *around[1]]
         while not self.separators and len(form) > 1 and form[-1] == self.padding:
             form.pop()  # what comes after the token that is read cannot change it
-        return [Example(form, answer=len(form) - 1, cut=len(ids) - keep)]
+        return [Example(form, cut=len(ids) - keep)]
 
     def settings(self) -> dict[str, Any]:
         usual = {"separators": True, "padding": None}
@@ -176,7 +231,7 @@ class Similarity(Labelled):
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(ClassTask):
     """A context and several ways it may go on -> the number of the right one, from 0. Of a context that is too long the
     beginning is cut off; a record with a choice that is too long by itself is left out."""
 
@@ -189,7 +244,6 @@ class Choice:
     fields: ClassVar[tuple[str, ...]] = ("context", "choices", "label")
     specials: ClassVar[tuple[str, ...]] = (START, DELIMITER, EXTRACT)
     outputs: ClassVar[int] = 1
-    label: ClassVar[str] = "label"
 
     def __post_init__(self) -> None:
         require_limit(self, least=5)
@@ -206,19 +260,12 @@ class Choice:
     def classes(self) -> int:
         return self.rows
 
-    def within(self, limit: int) -> Self:
-        return replace(self, limit=min(limit, self.limit or limit))
-
     def class_name(self, number: int) -> str:
         return str(number)
 
     def learn_classes(self, records: Iterable[Record]) -> Self:
         first: Record = {} if self.choices else next(iter(records), {})
         return self if self.choices else replace(self, choices=len(self.endings(first)))
-
-    def examples(self, record: Record, tokenizer: Tokenizer) -> list[Example]:
-        number = self.class_of(record)
-        return [replace(form, label=number) for form in self.forms(record, tokenizer)]
 
     def class_of(self, record: Record) -> int:
         if record.get(self.label) is None:
@@ -252,9 +299,6 @@ class Choice:
             raise CutawayError(f"The field 'choices' must have two texts or more, not {len(endings)}.")
         return endings
 
-    def settings(self) -> dict[str, Any]:
-        return {"name": self.name, **asdict(self)}
-
 
 def label_text(value: object) -> str:
     """A label as a word, however a file had it: 1, 1.0, true or "positive"."""
@@ -283,5 +327,4 @@ def cut_to_fit(first: list[int], second: list[int], limit: int | None) -> tuple[
 
 def pair(first: list[int], second: list[int], cut: int, tokenizer: Tokenizer, task: Task) -> Example:
     start, delimiter, extract = (token(tokenizer, special, task) for special in (START, DELIMITER, EXTRACT))
-    form = [start, *first, delimiter, *second, extract]
-    return Example(form, answer=len(form) - 1, cut=cut)
+    return Example([start, *first, delimiter, *second, extract], cut=cut)

@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cutaway.atomic import write_text
 from cutaway.checkpoint.files import read_json
 from cutaway.errors import CutawayError, nearest
 from cutaway.tasks.sequences import Written
-from cutaway.tasks.task import Example, LeftOut, Record, require_limit, text, token
+from cutaway.tasks.task import Arrays, Example, LeftOut, Record, require_limit, text, token
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from cutaway.text.tokenizer import Tokenizer
 
 ROLES = {"system": "<|system|>", "developer": "<|system|>", "user": "<|user|>", "assistant": "<|assistant|>"}
@@ -47,14 +49,9 @@ class Completion(Written):
 
     name: ClassVar[str] = "completion"
     fields: ClassVar[tuple[str, ...]] = ("prompt", "completion")
-    specials: ClassVar[tuple[str, ...]] = ()
-    rows: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         require_limit(self, least=3)
-
-    def within(self, limit: int) -> Self:
-        return replace(self, limit=min(limit, self.limit or limit))
 
     def examples(self, record: Record, tokenizer: Tokenizer) -> list[Example]:
         before = self.prompt(record, tokenizer)
@@ -62,16 +59,13 @@ class Completion(Written):
         ids = [*before, *tokenizer.encode(record["completion"]), tokenizer.end]
         if self.limit is not None and len(ids) > self.limit:
             raise LeftOut(f"Prompt and completion are {len(ids):,} tokens long, and at most {self.limit:,} fit.")
-        return [Example(ids, answer=len(before))]
+        return [Example(ids, {"answer": [len(before)]})]
 
     def prompt(self, record: Record, tokenizer: Tokenizer) -> list[int]:
         """The prompt; an empty one is the end token, which every text begins after."""
         if record.get("prompt") != "":
             text(record, "prompt", self)
         return tokenizer.encode(record["prompt"]) or [tokenizer.end]
-
-    def settings(self) -> dict[str, Any]:
-        return {"name": self.name, **asdict(self)}
 
 
 @dataclass(frozen=True)
@@ -86,13 +80,11 @@ class Chat(Written):
     name: ClassVar[str] = "chat"
     fields: ClassVar[tuple[str, ...]] = ("messages",)
     specials: ClassVar[tuple[str, ...]] = tuple(dict.fromkeys(ROLES.values()))
-    rows: ClassVar[int] = 1
+    arrays: ClassVar[Mapping[str, str]] = {"counted": "u1"}
+    verb: ClassVar[str] = "generate --special '<|user|>Hello.<|assistant|>'"
 
     def __post_init__(self) -> None:
         require_limit(self, least=5)
-
-    def within(self, limit: int) -> Self:
-        return replace(self, limit=min(limit, self.limit or limit))
 
     def examples(self, record: Record, tokenizer: Tokenizer) -> list[Example]:
         turns = self.turns(record, tokenizer)
@@ -107,7 +99,15 @@ class Chat(Written):
             raise LeftOut(f"The conversation's first answer ends beyond the {self.limit:,} tokens that fit.")
         ids = [one for part, _ in turns for one in part]
         counted = [one for _, part in turns for one in part]
-        return [Example(ids, answer=counted.index(True), cut=whole - len(ids), counted=counted)]
+        return [Example(ids, {"counted": counted}, whole - len(ids))]
+
+    def question(self, example: Arrays) -> tuple[list[int], list[int]] | None:
+        ids, first = example["ids"].tolist(), int(example["counted"].argmax())  # of many answers, the first
+        return ids[:first], ids[first:]
+
+    def save(self, model: nn.Module, tokenizer: Tokenizer, folder: Path) -> None:
+        super().save(model, tokenizer, folder)
+        save_chat_template(folder)
 
     def prompt(self, record: Record, tokenizer: Tokenizer) -> list[int]:
         """The conversation so far, and the sign that the assistant is to speak."""
@@ -125,9 +125,6 @@ class Chat(Written):
                 ids.append(tokenizer.end)
             turns.append((ids, [False, *[answers and weight > 0] * (len(ids) - 1)]))
         return turns
-
-    def settings(self) -> dict[str, Any]:
-        return {"name": self.name, **asdict(self)}
 
 
 def save_chat_template(folder: Path) -> None:

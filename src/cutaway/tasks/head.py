@@ -1,21 +1,24 @@
-"""The classifier: GPT-2 with a linear layer on the last token's vector; transformers' GPT2ForSequenceClassification."""
+"""Labels on a head: a linear layer on the vector of the last token; transformers' GPT2ForSequenceClassification."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from cutaway import checkpoint
 from cutaway.checkpoint import huggingface, names
 from cutaway.checkpoint.files import Lazy
 from cutaway.checkpoint.shape import CONFIG, read_huggingface
 from cutaway.errors import CutawayError
 from cutaway.models.gpt2.model import GPT
-from cutaway.tasks import ClassTask, save_task
+from cutaway.tasks import Arrays, Batch, ClassTask, Loss, Task, load_task, save_task
+from cutaway.tasks.task import padded
 
 if TYPE_CHECKING:
     from cutaway.text.tokenizer import Tokenizer
@@ -26,14 +29,22 @@ SCORE = huggingface.SCORE
 class Classifier(nn.Module):
     """A model with a head of scores in place of its output. It takes the model over: an untied output matrix goes."""
 
-    def __init__(self, gpt: GPT, outputs: int):
+    def __init__(self, body: nn.Module, outputs: int):
         super().__init__()
+        if not hasattr(body, "read"):
+            raise CutawayError("Classes need a model that gives a vector for each token (`read`), and this has none.")
+        gpt = cast(GPT, body)
         gpt.config, gpt.output = gpt.config.but(tied=True), None
         self.gpt = gpt
         weight = gpt.token_embedding.weight
         self.score = nn.Linear(gpt.config.width, outputs, bias=False, device=weight.device, dtype=weight.dtype)
         if not weight.is_meta:
             nn.init.normal_(self.score.weight, std=0.02)
+
+    @property
+    def body(self) -> GPT:
+        """The model under the head (see models/architecture.py)."""
+        return self.gpt
 
     def forward(self, ids: Tensor, last: Tensor) -> Tensor:
         """Ids [row, token], padded on the right, and where each row's own tokens end [row] -> scores [row, output]."""
@@ -50,9 +61,22 @@ def by_record(scores: Tensor, task: ClassTask) -> Tensor:
     return records[..., 0] if task.outputs == 1 else records.sum(dim=1)
 
 
-def label_loss(scores: Tensor, labels: Tensor, task: ClassTask) -> Tensor:
-    """Cross-entropy, the mean over records: scores [row, output], and the class of each row's record [row]."""
-    return F.cross_entropy(by_record(scores, task).float(), labels[:: task.rows])
+def labelled_rows(examples: Sequence[Arrays], task: ClassTask) -> Batch:
+    """`inputs` [row, token], where each row's own tokens end (`last`), and the class of its record (`labels`)."""
+    rows = [example["ids"] for example in examples]
+    tensors = {
+        "inputs": torch.from_numpy(padded(rows, 0)),
+        "last": torch.tensor([len(row) - 1 for row in rows]),
+        "labels": torch.tensor([int(example["label"][0]) for example in examples]),
+    }
+    return Batch(tensors, tokens=sum(map(len, rows)), count=len(rows) // task.rows)
+
+
+def label_loss(scores: Tensor, labels: Tensor, task: ClassTask, scale: float = 1.0) -> Loss:
+    """Cross-entropy, added up over records: scores [row, output], and the class of each row's record [row]."""
+    found, wanted = by_record(scores, task), labels[:: task.rows]
+    right = (found.detach().argmax(dim=1) == wanted).sum()
+    return Loss(F.cross_entropy(found.float(), wanted) * (len(wanted) * scale), {"accuracy": right})
 
 
 def write_classifier(
@@ -109,3 +133,16 @@ def read_classifier(
     with torch.no_grad():
         classifier.score.weight.copy_(weight)
     return classifier.eval()
+
+
+def read_base(folder: Path, task: Task, change: Callable[[nn.Module], nn.Module]) -> nn.Module:
+    """The model in a folder to go on from, `change`d; under its own head, if that is for this very task."""
+    if not ((folder / CONFIG).is_file() and SCORE in huggingface.read_tensors(huggingface.find_weights(folder))):
+        return task.with_head(change(checkpoint.read_model(folder)))
+    classifier = read_classifier(folder)
+    body, own = change(classifier.gpt), load_task(folder)
+    own = own if task.limit is None else own.within(task.limit)
+    if classifier.score.out_features != task.outputs or own.settings() != task.settings():
+        return task.with_head(body)
+    classifier.gpt = cast(GPT, body)
+    return classifier

@@ -2,24 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from cutaway.errors import CutawayError
-from cutaway.tasks.task import Example, LeftOut, Record, require_limit, require_separators, text, token
+from cutaway.tasks.scores import Score, bleu, rouge
+from cutaway.tasks.task import (
+    Arrays,
+    Batch,
+    Example,
+    LeftOut,
+    Loss,
+    Record,
+    Task,
+    require_limit,
+    require_separators,
+    text,
+    token,
+)
 
 if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from cutaway.language_model import LanguageModel
+    from cutaway.tasks.answer import Answer
     from cutaway.text.tokenizer import Tokenizer
 
+Progress = Callable[[int, int], None]
+"""Told how many records are done, and of how many."""
 
-class Written:
-    """What the tasks with a written answer share: no head, and no classes to learn."""
 
-    outputs: ClassVar[int] = 0
+class Written(Task):
+    """What the tasks with a written answer share: every token of it is predicted from those before it."""
 
-    def learn_classes(self, records: Iterable[Record]) -> Self:
-        return self
+    ahead: ClassVar[int] = 1
+    arrays: ClassVar[Mapping[str, str]] = {"answer": "u4"}
+    verb: ClassVar[str] = "generate"
+
+    def collate(self, examples: Sequence[Arrays]) -> Batch:
+        from cutaway.tasks.token_loss import next_tokens
+
+        return next_tokens(examples)
+
+    def loss(self, model: nn.Module, batch: Mapping[str, Tensor], scale: float = 1.0) -> Loss:
+        from cutaway.tasks.token_loss import token_loss
+
+        return Loss(token_loss(model, batch["inputs"], batch["targets"], scale))
+
+    def question(self, example: Arrays) -> tuple[list[int], list[int]] | None:
+        ids, answer = example["ids"].tolist(), int(example["answer"][0])
+        return ids[:answer], ids[answer:]
+
+
+class Pair(Written):
+    """What translations and summaries share: a text in, and one out that a record has the right answer to."""
+
+    def answer(
+        self, model: LanguageModel, records: Sequence[Record], beams: int = 4, progress: Progress | None = None
+    ) -> list[Answer]:
+        from cutaway.tasks.answer import answer_records
+
+        return answer_records(model, self, records, beams, progress)
+
+    def score(self, answers: Sequence[Answer], records: Sequence[Record], beams: int = 4) -> Score:
+        measured = self.measure([one.text for one in answers], [text(one, self.fields[1], self) for one in records])
+        search = "greedy" if beams == 1 else f"{beams} beams"
+        too_long, cut = sum(one.too_long for one in answers), sum(one.cut > 0 for one in answers)
+        unended = sum(not one.whole for one in answers)
+        notes = f"{too_long:,} too long and counted as empty, {cut:,} read without their end"
+        return replace(measured, how=f"{measured.how}; {search}; {notes}, {unended:,} answers cut off")
+
+    def measure(self, answers: list[str], references: list[str]) -> Score:
+        raise NotImplementedError
+
+    def prompt_and_cut(self, record: Record, tokenizer: Tokenizer) -> tuple[list[int], int]:
+        """The prompt that a record's text makes, and how many tokens of the text were cut off for it."""
+        raise NotImplementedError
+
+    def prompt(self, record: Record, tokenizer: Tokenizer) -> list[int]:
+        """What stands before the answer; refused if no room is left for one."""
+        return self.prompt_and_cut(record, tokenizer)[0]
 
 
 @dataclass(frozen=True)
@@ -28,29 +91,30 @@ class Language(Written):
 
     name: ClassVar[str] = "language"
     fields: ClassVar[tuple[str, ...]] = ("text",)
-    specials: ClassVar[tuple[str, ...]] = ()
-    rows: ClassVar[int] = 1
-    limit: ClassVar[int | None] = None
-
-    def within(self, limit: int) -> Self:
-        return self
+    arrays: ClassVar[Mapping[str, str]] = {}
+    packed: ClassVar[bool] = True
 
     def examples(self, record: Record, tokenizer: Tokenizer) -> list[Example]:
         document = record.get("text")
         if isinstance(document, str) and not document.strip():
             raise LeftOut("The document is empty.", reason="empty")
         text(record, "text", self)  # refuses what is no text; but white space around one belongs to it
-        return [Example([tokenizer.end, *tokenizer.encode(record["text"])], answer=1)]
+        return [Example([tokenizer.end, *tokenizer.encode(record["text"])])]
 
     def prompt(self, record: Record, tokenizer: Tokenizer) -> list[int]:
         return tokenizer.encode(str(record["text"]))
 
-    def settings(self) -> dict[str, Any]:
-        return {"name": self.name}
+    def question(self, example: Arrays) -> tuple[list[int], list[int]] | None:
+        return None
+
+    def answer(
+        self, model: LanguageModel, records: Sequence[Record], beams: int = 4, progress: Progress | None = None
+    ) -> list[Answer]:
+        raise CutawayError("A model trained for language answers no records: measure its perplexity.")
 
 
 @dataclass(frozen=True)
-class Translation(Written):
+class Translation(Pair):
     """`source <|translate|> target <|endoftext|>`; the target and the end token count in the loss.
 
     A pair longer than the limit is left out and counted. With `back` each pair is learned in both directions, the way
@@ -65,6 +129,7 @@ class Translation(Written):
     """The longest a pair may be, in tokens, with its separators; None takes the model's context."""
 
     name: ClassVar[str] = "translation"
+    verb: ClassVar[str] = "translate"
     fields: ClassVar[tuple[str, ...]] = ("source", "target")
 
     def __post_init__(self) -> None:
@@ -78,9 +143,6 @@ class Translation(Written):
     @property
     def rows(self) -> int:
         return len(self.specials)
-
-    def within(self, limit: int) -> Self:
-        return replace(self, limit=min(limit, self.limit or limit))
 
     def turned(self) -> Self:
         """The same model seen as a translator in the other direction."""
@@ -97,22 +159,22 @@ class Translation(Written):
         marks = [token(tokenizer, special, self) for special in self.specials]
         return [join(one, mark, other, tokenizer.end) for mark, (one, other) in zip(marks, ways, strict=False)]
 
-    def prompt(self, record: Record, tokenizer: Tokenizer) -> list[int]:
-        """The source and its separator; refused if no room is left for a translation."""
+    def prompt_and_cut(self, record: Record, tokenizer: Tokenizer) -> tuple[list[int], int]:
+        """The source and its separator, nothing cut; refused if no room is left for a translation."""
         ids = [*tokenizer.encode(text(record, "source", self)), token(tokenizer, self.separator, self)]
         if self.limit is not None and len(ids) >= self.limit:
             raise LeftOut(
                 f"A text of {len(ids) - 1:,} tokens is too long to be translated: "
                 f"with its translation it must fit into {self.limit:,}. Split it into sentences."
             )
-        return ids
+        return ids, 0
 
-    def settings(self) -> dict[str, Any]:
-        return {"name": self.name, **asdict(self)}
+    def measure(self, answers: list[str], references: list[str]) -> Score:
+        return bleu(answers, references)
 
 
 @dataclass(frozen=True)
-class Summary(Written):
+class Summary(Pair):
     """`article <|summarize|> summary <|endoftext|>`; the summary and the end token count in the loss.
 
     Of an article that is too long the end is cut off, so that `room` tokens are left for the summary (or as many as
@@ -129,8 +191,8 @@ class Summary(Written):
     """Whether breaks and runs of spaces in an article become single spaces, as in data with an article on each line."""
 
     name: ClassVar[str] = "summary"
+    verb: ClassVar[str] = "summarize"
     fields: ClassVar[tuple[str, ...]] = ("article", "summary")
-    rows: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         require_separators(self)
@@ -146,9 +208,6 @@ class Summary(Written):
     def specials(self) -> tuple[str, ...]:
         return (self.separator,)
 
-    def within(self, limit: int) -> Self:
-        return replace(self, limit=min(limit, self.limit or limit))
-
     def examples(self, record: Record, tokenizer: Tokenizer) -> list[Example]:
         article, summary = self.article(record, tokenizer), tokenizer.encode(text(record, "summary", self))
         keep = self.longest_article(len(summary))
@@ -159,14 +218,13 @@ class Summary(Written):
         mark = token(tokenizer, self.separator, self)
         return [join(article[:keep], mark, summary, tokenizer.end, cut=excess(article, keep))]
 
-    def prompt(self, record: Record, tokenizer: Tokenizer) -> list[int]:
-        """The article, cut as in training, and its separator."""
-        return self.prompt_and_cut(record, tokenizer)[0]
-
     def prompt_and_cut(self, record: Record, tokenizer: Tokenizer) -> tuple[list[int], int]:
-        """The prompt, and how many tokens of the article were cut off for it."""
+        """The article, cut as in training, and its separator; and how many tokens of the article were cut off."""
         article, keep = self.article(record, tokenizer), self.longest_article(0)
         return [*article[:keep], token(tokenizer, self.separator, self)], excess(article, keep)
+
+    def measure(self, answers: list[str], references: list[str]) -> Score:
+        return rouge(answers, references)
 
     def article(self, record: Record, tokenizer: Tokenizer) -> list[int]:
         whole = text(record, "article", self)
@@ -175,13 +233,10 @@ class Summary(Written):
     def longest_article(self, summary: int) -> int | None:
         return None if self.limit is None else self.limit - 2 - max(summary, self.room)
 
-    def settings(self) -> dict[str, Any]:
-        return {"name": self.name, **asdict(self)}
-
 
 def join(source: list[int], separator: int, target: list[int], end: int, cut: int = 0) -> Example:
     """Source, separator, target, end; the loss begins with the target."""
-    return Example([*source, separator, *target, end], answer=len(source) + 1, cut=cut)
+    return Example([*source, separator, *target, end], {"answer": [len(source) + 1]}, cut)
 
 
 def excess(ids: list[int], keep: int | None) -> int:

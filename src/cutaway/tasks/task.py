@@ -1,34 +1,64 @@
-"""What a task is: the way from a record to tokens, and which of those tokens are the answer."""
+"""What a task is: it owns its learning, from records to named arrays, to batches, to the loss; and answer and score."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+from cutaway.atomic import write_text
+from cutaway.checkpoint.opened import TASK
 from cutaway.errors import CutawayError, nearest
 
 if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from cutaway.tasks.scores import Score
     from cutaway.text.tokenizer import Tokenizer
 
 Record = Mapping[str, Any]
 """One row of data, `{"source": ..., "target": ...}` or `{"text": ..., "label": ...}`, as the task's `fields` say."""
+Arrays = Mapping[str, NDArray[Any]]
+"""An example as it comes back from the disk: `ids`, and the task's other arrays, by name."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """One sequence to learn from."""
+    """One sequence to learn from, as named arrays of whole numbers."""
 
-    ids: list[int]
+    ids: Sequence[int]
     """The whole sequence, separators and end token included."""
-    answer: int
-    """The index (1 or more) of the first id that counts in the loss; all from there on do, none before."""
-    label: int | None = None
-    """Classification only: the class of the record this example comes from."""
+    arrays: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """What else `collate` needs, under the names in the task's `arrays`: where the answer begins, targets, a label."""
     cut: int = 0
     """How many tokens of the record were cut away, by the task's rule, to fit the limit."""
-    counted: list[bool] | None = None
-    """Which ids count in the loss, where these are not simply all from `answer` on: a conversation has many answers."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What goes through the model at once."""
+
+    tensors: Mapping[str, Tensor]
+    """By names that the task's `loss` knows; the first axis of each is the row."""
+    tokens: int
+    """How many tokens the model reads, padding left out."""
+    count: int
+    """How many losses are added up: one for a target, or one for a record. The mean is taken over these."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What one way through the model comes to."""
+
+    sum: Tensor
+    """Over what `Batch.count` counts, times the scale that was asked for."""
+    metrics: Mapping[str, Tensor] = field(default_factory=dict)
+    """Other sums over the same, by name; their means are told after each evaluation: `accuracy`, say."""
 
 
 class LeftOut(CutawayError):
@@ -39,43 +69,138 @@ class LeftOut(CutawayError):
         self.reason = reason
 
 
-class Task(Protocol):
-    """A frozen dataclass whose fields are what a recipe's `[task]` may set; see `cutaway.tasks.task_from`."""
+class Task:
+    """The base of all tasks: a frozen dataclass whose fields are what a recipe's `[task]` may set.
+
+    A new one says `name`, `fields`, `examples`, `collate` and `loss`; the rest has defaults. It must be importable
+    without torch (data is cut into tokens by processes of their own), so what needs torch is imported where it is used.
+    """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        raise NotImplementedError
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """What a record must have to be learned from."""
+        """What a record must have to be learned from; records are known by the first when some are held out."""
+        raise NotImplementedError
 
     @property
     def specials(self) -> tuple[str, ...]:
         """The separators the tokenizer must have (see `Tokenizer.with_specials`)."""
+        return ()
 
     @property
-    def outputs(self) -> int:
-        """How many scores the classifier's head gives to each example; 0 means no head: the answer is written."""
+    def arrays(self) -> Mapping[str, str]:
+        """The arrays of an example beside `ids`, and the kind of number each is stored as: `{"label": "i4"}`."""
+        return {}
+
+    @property
+    def packed(self) -> bool:
+        """Whether the examples, of the one field `text`, are joined in one long row and cut into windows."""
+        return False
+
+    @property
+    def ahead(self) -> int:
+        """How many ids at the end of an example or window are only targets, and not read: 1 where the next is told."""
+        return 0
 
     @property
     def rows(self) -> int:
         """How many examples one record gives, side by side and in a fixed order."""
+        return 1
+
+    @property
+    def together(self) -> int:
+        """How many examples of a record must be in one batch."""
+        return 1
 
     @property
     def limit(self) -> int | None:
         """The longest an example may be, in tokens; None means any length."""
+        return None
+
+    @property
+    def outputs(self) -> int:
+        """How many scores the classifier's head gives to each example; 0 means no head."""
+        return 0
+
+    @property
+    def verb(self) -> str:
+        """What `cutaway` does with such a model: "translate"; empty if there is no command for it."""
+        return ""
 
     def within(self, limit: int) -> Self:
-        """The same task for a model that looks at `limit` tokens."""
+        """The same task for a model that reads `limit` tokens."""
+        if not is_dataclass(self) or "limit" not in [one.name for one in fields(self)]:
+            return self
+        return replace(self, limit=min(limit, self.limit or limit))
 
     def learn_classes(self, records: Iterable[Record]) -> Self:
         """The same task, its classes (if it has any and does not know them) as these records have them."""
-
-    def examples(self, record: Record, tokenizer: Tokenizer) -> list[Example]:
-        """The record as sequences to learn from. Raises `LeftOut` for one to skip, CutawayError for a wrong one."""
+        return self
 
     def settings(self) -> dict[str, Any]:
         """What `task_from` makes the same task of again; plain values, ready for JSON."""
+        given: dict[str, Any] = asdict(self) if is_dataclass(self) else {}
+        return {"name": self.name} | {key: list(one) if isinstance(one, tuple) else one for key, one in given.items()}
+
+    def examples(self, record: Record, tokenizer: Tokenizer) -> list[Example]:
+        """The record as sequences to learn from. Raises `LeftOut` for one to skip, CutawayError for a wrong one."""
+        raise NotImplementedError
+
+    def collate(self, examples: Sequence[Arrays]) -> Batch:
+        """Examples (whole records of them) as one batch. It may draw random numbers: torch is seeded for each step."""
+        raise NotImplementedError
+
+    def loss(self, model: nn.Module, batch: Mapping[str, Tensor], scale: float = 1.0) -> Loss:
+        """One way through the model, up to the loss, for the tensors of a batch."""
+        raise NotImplementedError
+
+    def with_head(self, model: nn.Module) -> nn.Module:
+        """What is trained: the model itself, or the model under a head (which has it as its `body`)."""
+        return model
+
+    def save(self, model: nn.Module, tokenizer: Tokenizer, folder: Path) -> None:
+        """Write the trained model's folder."""
+        from cutaway import checkpoint
+
+        checkpoint.write_model(model, tokenizer, folder)  # type: ignore[arg-type]
+        save_task(self, folder)
+
+    def question(self, example: Arrays) -> tuple[list[int], list[int]] | None:
+        """The ids before an answer that is written, and the answer's; None where nothing is written."""
+        return None
+
+    def answer(
+        self, model: Any, records: Sequence[Record], beams: int = 4, progress: Callable[[int, int], None] | None = None
+    ) -> list[Any]:
+        """What a trained model makes of each record; `model` is the language model, or the classifier."""
+        raise CutawayError(
+            f"There is no score for the answers of a model trained for {self.name}. Its loss on held-out records is in "
+            "the report.json of its training."
+        )
+
+    def score(self, answers: Sequence[Any], records: Sequence[Record], beams: int = 4) -> Score:
+        """How good these answers are, by what the records say is right; those left out count as wrong."""
+        raise NotImplementedError
+
+
+def save_task(task: Task, folder: str | Path) -> None:
+    """Write `task.json` into a model's folder."""
+    path = Path(folder) / TASK
+    try:
+        write_text(path, json.dumps(task.settings(), indent=2, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise CutawayError(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def padded(rows: Sequence[NDArray[Any]], fill: int) -> NDArray[np.int64]:
+    """Rows of unequal length as one table, filled up on the right. [row, token]"""
+    table = np.full((len(rows), max((len(row) for row in rows), default=0)), fill, np.int64)
+    for place, row in enumerate(rows):
+        table[place, : len(row)] = row
+    return table
 
 
 def text(record: Record, field: str, task: Task) -> str:

@@ -30,6 +30,7 @@ from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
 from cutaway.errors import CutawayError
+from cutaway.models.architecture import blocks
 from cutaway.train.learner import Learner
 
 PATIENCE = timedelta(hours=24)
@@ -121,7 +122,7 @@ def shared(learner: Learner, team: Team, shard: bool, precision: str) -> nn.Modu
     mesh = init_device_mesh(team.device.type, (team.world,))
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
     options: dict[str, Any] = {"mp_policy": policy} if precision == "bfloat16" else {}
-    for block in learner.gpt.blocks:
+    for block in blocks(learner.model):
         fully_shard(block, mesh=mesh, **options)
     fully_shard(learner, mesh=mesh, **options)
     return learner

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,6 +80,8 @@ class Evaluated:
     """In tasks that have classes."""
     whole: bool
     """Whether all held-out data was measured, or only some batches of it."""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    """What else the task measures, by name (see `cutaway.tasks.Loss`); accuracy is among it."""
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ FILE = "records.jsonl"
 """Where they are kept, in `training/` of the output folder."""
 
 
-def keep(records: Iterable[Record], output: Path) -> Path:
+def keep_records(records: Iterable[Record], output: Path) -> Path:
     """Write the records down, one JSON object a line; where they stand."""
     path = output / "training" / FILE
     try:
         with written_beside(path) as beside:
-            write(records, beside)
+            write_records(records, beside)
     except OSError as error:
         raise cannot_write(path, error) from error
     return path
@@ -47,7 +47,7 @@ def require_same(records: Iterable[Record], output: Path) -> None:
     path = output / "training" / FILE
     beside = path.with_name(f".{FILE}.{os.getpid()}.partial")
     try:
-        write(records, beside)
+        write_records(records, beside)
         same = path.is_file() and path.read_bytes() == beside.read_bytes()
     except OSError as error:
         raise cannot_write(beside, error) from error
@@ -60,7 +60,7 @@ def require_same(records: Iterable[Record], output: Path) -> None:
         )
 
 
-def write(records: Iterable[Record], path: Path) -> None:
+def write_records(records: Iterable[Record], path: Path) -> None:
     with path.open("w", encoding="ascii") as file:
         for number, record in enumerate(records):
             try:

@@ -6,7 +6,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from itertools import islice
@@ -18,20 +18,22 @@ import torch
 from torch import Tensor
 
 from cutaway.errors import CutawayError
-from cutaway.tasks import Record
-from cutaway.train import distributed, kept, memory, resuming, setup, state
-from cutaway.train.data.batches import Batch, Batches, once
+from cutaway.models.architecture import body
+from cutaway.tasks import Arrays, Batch, Record
+from cutaway.train import distributed, memory, resuming, state
+from cutaway.train.data.batches import Batches, once
 from cutaway.train.data.order import key
 from cutaway.train.distributed import Team
 from cutaway.train.events import Evaluated, Event, Finished, Prepared, Report, Saved, Step
-from cutaway.train.learner import Learner, counted, pieces, prepare_blocks
+from cutaway.train.learner import Learner, prepare_blocks
 from cutaway.train.metrics import Lines, TensorBoard
+from cutaway.train.model import build_model
 from cutaway.train.optimizer import clip, learning_rate, make_optimizer, set_learning_rate
 from cutaway.train.pace import Clock, Pace
 from cutaway.train.recipe import Recipe
 from cutaway.train.result import write_result
 from cutaway.train.samples import sample
-from cutaway.train.setup import Listener, Setup
+from cutaway.train.start import Listener, Setup, start
 from cutaway.train.state import State
 from cutaway.train.threads import computing_in
 
@@ -58,14 +60,7 @@ def train(
     with distributed.team(device) as team, ExitStack() as stack:
         tell = on_event if on_event and team.first else ignore
         stack.enter_context(resuming.claimed(output) if team.first else nullcontext())
-        begun = resuming.find(output, resume or team.restarted)
-        if begun is None:
-            ready = begin(recipe, output, resume, team, tell, records)
-        else:
-            if records is not None and team.first:
-                kept.require_same(records, output)
-            ready = setup.resume(resuming.merged(begun, recipe), resuming.written_tokenizer(output), tell)
-            ready = replace(ready, choices=resuming.other_steps(begun, ready.recipe))
+        ready, begun = start(recipe, output, resume, team, tell, records)
         stack.enter_context(computing_in(ready.recipe.train.threads))
         with memory.kept() if team.device.type == "cpu" else nullcontext():
             return Run(ready, output, team, tell).go(begun, stop or (lambda: False), clock)
@@ -81,50 +76,27 @@ def ignore(event: Event) -> None:
     """For whom nobody listens."""
 
 
-def begin(
-    recipe: Recipe | None,
-    output: Path,
-    resume: bool,
-    team: Team,
-    tell: Listener,
-    records: Iterable[Record] | None = None,
-) -> Setup:
-    """Set up a new training: the first process does and writes it down, the others read it."""
-    ready = None
-    if team.first:
-        if recipe is None and resume and (output / "recipe.toml").is_file():
-            recipe = resuming.written_recipe(output)
-        if recipe is None:
-            raise CutawayError(f"There is nothing to resume in {output}: name the data or a recipe to start.")
-        resuming.require_no_model(output)
-        with kept.named_as_given(output):
-            if records is not None:
-                recipe = recipe.but({"data": {"paths": [str(kept.keep(records, output).absolute())]}})
-            ready = setup.set_up(recipe, team, tell)
-        resuming.write_down(ready, output)
-    team.wait()
-    return ready or setup.resume(resuming.written_recipe(output), resuming.written_tokenizer(output), tell)
-
-
 class Run:
     """A training under way, in this process."""
 
     def __init__(self, ready: Setup, output: Path, team: Team, tell: Listener):
         self.ready, self.output, self.team, self.tell = ready, output, team, tell
-        self.how, self.task, self.data = ready.recipe.train, ready.task, ready.dataset
-        self.learner = Learner(setup.build(ready, team), self.task)
-        prepare_blocks(self.learner.gpt, self.how.compile, self.how.recompute)
-        self.module = distributed.shared(self.learner, team, self.how.shard, self.how.precision)
-        self.optimizer = make_optimizer(self.learner, self.how)
+        self.settings, self.task, self.data = ready.recipe.train, ready.task, ready.dataset
+        self.learner = Learner(build_model(ready, team), self.task)
+        prepare_blocks(self.learner.model, self.settings.compile, self.settings.recompute)
+        self.module = distributed.shared(self.learner, team, self.settings.shard, self.settings.precision)
+        self.optimizer = make_optimizer(self.learner, self.settings)
         state.make_moments(self.optimizer)
-        self.batches = Batches(self.data.train, self.how.batch, self.how.length, self.how.seed, team.rank, team.world)
+        rows, length, seed = self.settings.batch, self.settings.length, self.settings.seed
+        self.batches = Batches(self.data.train, rows, length, seed, team.rank, team.world)
         self.step = self.tokens = 0
         self.loss: float | None = None
         self.best: dict[str, Any] | None = None
         self.measured: Evaluated | None = None
-        never = ready.recipe.decided("train.evaluate_every") and not self.how.evaluate_every
+        never = ready.recipe.decided("train.evaluate_every") and not self.settings.evaluate_every
         if self.keeps_best and (never or not self.can_measure):
-            key, instead = ("patience", "leave it out") if self.how.patience else ("keep = 'best'", "keep the last")
+            patient = self.settings.patience > 0
+            key, instead = ("patience", "leave it out") if patient else ("keep = 'best'", "keep the last")
             raise CutawayError(
                 f"train.{key} needs regular evaluation on held-out data: "
                 f"set data.held_out and train.evaluate_every, or {instead}."
@@ -140,7 +112,7 @@ class Run:
             state.require_room(self.output, 3 * size)
         self.tell(self.prepared())
         self.pace = pace = Pace(
-            self.ready.recipe, (lambda: self.team.agree(clock())) if self.how.time else clock, size,
+            self.ready.recipe, (lambda: self.team.agree(clock())) if self.settings.time else clock, size,
             self.held_batches(), self.step, was.progress if was else 0.0, was.time if was else 0.0,
         )  # fmt: skip
         asked, ended = False, pace.over() or self.waited_enough
@@ -164,14 +136,14 @@ class Run:
     def take_step(self, interrupted: Callable[[], bool]) -> tuple[Step, bool]:
         """Learn from one batch; what came of it, and whether somebody asked to stop."""
         begun, number = self.pace.clock(), self.step + 1
-        torch.manual_seed(key(self.how.seed, number, self.team.rank))
-        batch = next(self.batches)
-        loss = self.learn(batch)
-        total, tokens, stops = self.team.sum(loss, batch.tokens, interrupted())
+        torch.manual_seed(key(self.settings.seed, number, self.team.rank))
+        parts = self.collate(next(self.batches))
+        loss = self.learn(parts)
+        total, tokens, stops = self.team.sum(loss, sum(part.tokens for part in parts), interrupted())
         self.pace.advance(number)
-        rate = learning_rate(number, self.how, self.pace.expected if self.pace.by_clock else None)
+        rate = learning_rate(number, self.settings, self.pace.expected if self.pace.by_clock else None)
         loss = total / self.team.world
-        length = clip(self.learner.parameters(), self.how.clip) if math.isfinite(loss) else math.nan
+        length = clip(self.learner.parameters(), self.settings.clip) if math.isfinite(loss) else math.nan
         if not math.isfinite(length):
             raise self.lost(number, rate, loss)
         set_learning_rate(self.optimizer, rate)
@@ -183,84 +155,88 @@ class Run:
         pace = self.pace
         return Step(number, pace.steps, loss, self.tokens, speed, rate, length, pace.time, pace.left()), stops > 0
 
-    def learn(self, batch: Batch) -> float:
-        """Go up and back with every piece of a batch, adding up gradients; the mean loss over what counts in it."""
-        scale = self.team.world / max(1, counted(batch, self.task, self.team.world)[1])
-        parts = list(pieces(batch, self.rows, self.team.device))
+    def collate(self, examples: Sequence[Arrays]) -> list[Batch]:
+        """A batch of examples, in parts that go through the model at once."""
+        rows = self.settings.at_once * self.data.train.together
+        return [self.task.collate(examples[at : at + rows]) for at in range(0, len(examples), rows)]
+
+    def forward(self, part: Batch, scale: float = 1.0) -> tuple[Tensor, dict[str, Tensor]]:
+        """Up to the loss, in the precision of the training."""
+        tensors = {name: one.to(self.team.device, non_blocking=True) for name, one in part.tensors.items()}
+        with torch.autocast(self.team.device.type, torch.bfloat16, enabled=self.settings.precision == "bfloat16"):
+            loss: tuple[Tensor, dict[str, Tensor]] = self.module(tensors, scale)
+        return loss
+
+    def learn(self, parts: Sequence[Batch]) -> float:
+        """Go up and back with every part of a batch, adding up gradients; the mean loss over what counts in it."""
+        [count] = self.team.sum(sum(part.count for part in parts))
+        scale = self.team.world / max(1, count)
         losses = []
         for number, part in enumerate(parts, 1):
             with distributed.adding_up(self.module, last=number == len(parts)):
-                with self.precision():
-                    loss, _ = self.module(*part, scale)
+                loss, _ = self.forward(part, scale)
                 loss.backward()
             losses.append(loss.detach())
         return float(torch.stack(losses).double().sum())
 
     @property
-    def rows(self) -> int:
-        """How many rows go through the model at once."""
-        return self.how.at_once * self.data.train.rows
-
-    @property
     def keeps_best(self) -> bool:
-        return self.how.keep == "best" or self.how.patience > 0
+        return self.settings.keep == "best" or self.settings.patience > 0
 
     @property
     def waited_enough(self) -> bool:
         """Whether the held-out loss has not fallen for as many measurements as the recipe has patience for."""
-        return bool(self.how.patience and self.best and self.best.get("since", 0) >= self.how.patience)
+        return bool(self.settings.patience and self.best and self.best.get("since", 0) >= self.settings.patience)
 
     @property
     def can_measure(self) -> bool:
         held = self.data.held
-        return len(held.tokens) > 1 if held.answers is None else len(held) > 0
+        return len(held.tokens) > held.ahead if held.packed else len(held) > 0
 
     @property
     def held_rows(self) -> int:
         held = self.data.held
-        return len(held.tokens) // self.how.length if held.answers is None else len(held) // held.rows
+        return len(held.tokens) // self.settings.length if held.packed else held.records
 
     def held_batches(self) -> int:
-        return -(-self.held_rows // self.how.batch) if self.can_measure else 0
-
-    def precision(self) -> torch.autocast:
-        return torch.autocast(self.team.device.type, torch.bfloat16, enabled=self.how.precision == "bfloat16")
+        return -(-self.held_rows // self.settings.batch) if self.can_measure else 0
 
     @torch.no_grad()
     def measure(self, whole: bool = False) -> Evaluated | None:
         """The loss on held-out data: on all of it, or on some batches, always the same ones."""
         if not self.can_measure:
             return None
-        held, at_once = self.data.held, self.how.at_once * self.team.world
-        few = self.how.evaluate_batches * -(-self.how.batch // at_once)
+        held, at_once = self.data.held, self.settings.at_once * self.team.world
+        few = self.settings.evaluate_batches * -(-self.settings.batch // at_once)
         whole = whole or self.held_rows <= few * at_once
         where = (self.team.rank, self.team.world)
-        some: Iterator[Batch] = once(held, at_once, self.how.length, *where)
+        some: Iterator[list[Arrays]] = once(held, at_once, self.settings.length, *where)
         if not whole:
-            some = islice(Batches(held, at_once, self.how.length, 0, *where), few)
-        loss = right = count = 0.0
+            some = islice(Batches(held, at_once, self.settings.length, 0, *where), few)
+        loss = count = 0.0
+        sums: dict[str, float] = {}
+        torch.manual_seed(key(self.settings.seed, 0, self.team.rank))  # what a task draws is the same each time
         self.module.eval()
-        for batch in some:
-            here = counted(batch, self.task)[0]
-            for part in pieces(batch, self.rows, self.team.device):
-                with self.precision():
-                    piece_loss, piece_right = self.module(*part)
-                if here:
-                    loss, right = loss + piece_loss.item(), right + piece_right.item()
-            count += here
+        for examples in some:
+            # Processes that share a model go through it together: one that is left without rows reads any, for nothing.
+            for part in self.collate(examples or next(once(held, 1, self.settings.length))):
+                part_loss, metrics = self.forward(part)
+                for name, one in metrics.items():
+                    sums[name] = sums.get(name, 0.0) + (one.item() if examples else 0.0)
+                if examples:
+                    loss, count = loss + part_loss.item(), count + part.count
         self.module.train()
         distributed.give_back(self.module)
-        loss, right, count = self.team.sum(loss, right, count)
-        classes = held.labels is not None
-        bits = loss / math.log(2) / held.bytes if whole and held.answers is None and held.bytes else None
-        return Evaluated(self.step, loss / count, bits, right / count if classes else None, whole)
+        loss, count, *others = self.team.sum(loss, count, *sums.values())
+        means = {name: one / count for name, one in zip(sums, others, strict=True)}
+        bits = loss / math.log(2) / held.bytes if whole and held.packed and held.bytes else None
+        return Evaluated(self.step, loss / count, bits, means.get("accuracy"), whole, means)
 
     def record(self, files: list[Lines | TensorBoard], happened: Step, held: Evaluated | None) -> None:
         """Write down and tell a step and what was measured after it; remember the best weights."""
         line = {name: value for name, value in asdict(happened).items() if name not in ("steps", "seconds_left")}
         if held:
-            measured = {"held_loss": held.held_loss, "accuracy": held.accuracy}
-            line |= {name: value for name, value in measured.items() if value is not None}
+            line |= {"held_loss": held.held_loss, **held.metrics}
         for file in files:
             file.add(line)
         self.tell(happened)
@@ -269,7 +245,7 @@ class Run:
             self.tell(held)
             if self.keeps_best and (self.best is None or held.held_loss < self.best["held_loss"]):
                 self.best = {"step": self.step, "held_loss": held.held_loss, "since": 0}
-                state.write(
+                state.write_checkpoint(
                     self.output / "training" / "best", self.state(), state.weights(self.learner.model), self.team
                 )
             elif self.keeps_best and self.best is not None:
@@ -278,13 +254,15 @@ class Run:
     def sample(self, files: list[Lines]) -> None:
         """Have the model write something. Where its weights are divided between processes, it cannot."""
         divided = distributed.divided(state.weights(self.learner.model))
-        if not self.team.first or self.task.outputs or divided:
+        if not self.team.first or divided:
             return
-        every = self.how.sample_every
+        every = self.settings.sample_every
         number = self.step // every - 1 if every else self.pace.seen["sample"]
-        written = sample(
-            self.learner.gpt, self.ready.tokenizer, self.data, self.step, number, self.how.prompt, self.how.seed
-        )  # fmt: skip
+        prompt, seed = self.settings.prompt, self.settings.seed
+        model, tokenizer = body(self.learner.model), self.ready.tokenizer
+        written = sample(model, tokenizer, self.task, self.data, self.step, number, prompt, seed)
+        if written is None:
+            return
         for file in files:
             file.add({name: value for name, value in asdict(written).items() if value is not None})
         self.tell(written)
@@ -297,7 +275,7 @@ class Run:
         if self.team.first:
             metrics = [Lines(self.output / "metrics.jsonl", self.step)]
             samples = [Lines(self.output / "samples.jsonl", self.step)]
-            metrics += [TensorBoard(self.output, self.step)] if self.how.tensorboard else []
+            metrics += [TensorBoard(self.output, self.step)] if self.settings.tensorboard else []
         try:
             yield metrics, samples
         finally:
@@ -314,16 +292,16 @@ class Run:
         return State(self.step, self.tokens, pace.time, cursor, recipe, self.loss, self.best, pace.progress)
 
     def save(self) -> None:
-        folder = state.save(self.output / "training", self.state(), self.tensors(), self.team)
+        folder = state.save_checkpoint(self.output / "training", self.state(), self.tensors(), self.team)
         self.tell(Saved(self.step, folder))
 
     def restore(self, begun: Path) -> State:
         """Be where the checkpoint was."""
-        was = state.read(begun)
+        was = state.read_state(begun)
         self.batches.restore(was.cursor)
         self.step, self.tokens, self.loss, self.best = was.step, was.tokens, was.loss, was.best
         state.make_moments(self.optimizer, self.step)
-        state.load(begun, self.tensors())
+        state.load_tensors(begun, self.tensors())
         return was
 
     def prepared(self) -> Prepared:
@@ -344,8 +322,8 @@ class Run:
         kept, pace = self.step, self.pace
         best = self.output / "training" / "best"
         if self.keeps_best and self.best is not None and best.is_dir():
-            state.load(best, state.weights(self.learner.model))
-            kept = state.read(best).step
+            state.load_tensors(best, state.weights(self.learner.model))
+            kept = state.read_state(best).step
         held = self.measured
         whole = pace.affords_whole()
         if not (held and held.whole >= whole and held.step == self.step == kept):
@@ -379,12 +357,14 @@ class Run:
         )
         before = state.latest(self.output / "training")
         intact = (
-            f"The checkpoint of step {state.read(before).step:,} is intact" if before else "Nothing had been saved yet"
+            f"The checkpoint of step {state.read_state(before).step:,} is intact"
+            if before
+            else "Nothing had been saved yet"
         )
         return CutawayError(
             f"{what} at step {number:,}, with a learning rate of {rate:.2e}: training has diverged, and was "
             f"stopped before it could damage the weights. {intact}. Start again with a lower learning rate, such as "
-            f"{self.how.learning_rate / 3:.0e}, or a longer warm-up."
+            f"{self.settings.learning_rate / 3:.0e}, or a longer warm-up."
         )
 
 

@@ -14,8 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from cutaway.errors import CutawayError
-from cutaway.models.gpt2.model import GPT
-from cutaway.tasks.head import Classifier
+from cutaway.models.architecture import blocks, body
 
 Layer = TypeVar("Layer", bound=nn.Module)
 
@@ -44,27 +43,30 @@ class Adapted(nn.Module):
         return self.linear
 
 
-def adapt(model: GPT | Classifier, rank: int, alpha: float = 0.0) -> None:
+def adapt(model: nn.Module, rank: int, alpha: float = 0.0) -> None:
     """Freeze the model, and give every linear layer of its blocks an addition of this rank; a head goes on learning."""
-    gpt = model.gpt if isinstance(model, Classifier) else model
-    gpt.requires_grad_(False)
-    for parent, name, layer in linears(gpt, nn.Linear):
+    found = linears(model, nn.Linear)
+    if not found:
+        raise CutawayError(
+            "LoRA adapts the linear layers of a model's blocks, and this model has none: leave out lora."
+        )
+    body(model).requires_grad_(False)
+    for parent, name, layer in found:
         setattr(parent, name, Adapted(layer, rank, alpha or 2.0 * rank))
 
 
-def merge(model: GPT | Classifier) -> None:
+def merge(model: nn.Module) -> None:
     """Add what was learned into the weights; the model is a plain one again."""
-    gpt = model.gpt if isinstance(model, Classifier) else model
-    for parent, name, layer in linears(gpt, Adapted):
+    for parent, name, layer in linears(model, Adapted):
         setattr(parent, name, layer.merged())
-    gpt.requires_grad_(True)
+    body(model).requires_grad_(True)
 
 
-def linears(gpt: GPT, kind: type[Layer]) -> list[tuple[nn.Module, str, Layer]]:
+def linears(model: nn.Module, kind: type[Layer]) -> list[tuple[nn.Module, str, Layer]]:
     """The layers of a kind in the blocks, each with the module it belongs to and its name there."""
     return [
         (parent, name, layer)
-        for block in gpt.blocks
+        for block in blocks(model)
         for parent in block.children()
         for name, layer in parent.named_children()
         if isinstance(layer, kind)

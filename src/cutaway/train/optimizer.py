@@ -17,11 +17,11 @@ from cutaway.train.recipe import Train
 FUSED = ("cpu", "cuda", "mps", "xpu")
 
 
-def make_optimizer(model: nn.Module, how: Train) -> torch.optim.AdamW:
+def make_optimizer(model: nn.Module, settings: Train) -> torch.optim.AdamW:
     """The recipe's optimiser over the parameters that learn; only matrices are pulled towards zero."""
     learning = [(name, one) for name, one in model.named_parameters() if one.requires_grad]
     matrices = [(name, one) for name, one in learning if one.ndim >= 2]
-    whole = [one for name, one in matrices if how.optimizer == "muon" and re.search(r"\bblocks\.", name)]
+    whole = [one for name, one in matrices if settings.optimizer == "muon" and re.search(r"\bblocks\.", name)]
     if any(isinstance(one, DTensor) for one in whole):
         raise CutawayError(
             "Muon needs each matrix whole, and train.shard splits them between processes. Set train.shard = false, "
@@ -29,34 +29,34 @@ def make_optimizer(model: nn.Module, how: Train) -> torch.optim.AdamW:
         )
     taken = set(map(id, whole))
     groups = [
-        {"params": [one for _, one in matrices if id(one) not in taken], "weight_decay": how.weight_decay},
+        {"params": [one for _, one in matrices if id(one) not in taken], "weight_decay": settings.weight_decay},
         {"params": [one for _, one in learning if one.ndim < 2], "weight_decay": 0.0},
     ]
     if whole:
-        groups.append({"params": whole, "weight_decay": how.weight_decay, "whole": True})
+        groups.append({"params": whole, "weight_decay": settings.weight_decay, "whole": True})
     fused = all(one.device.type in FUSED for _, one in learning)
-    kind = Muon if how.optimizer == "muon" else torch.optim.AdamW
-    return kind(groups, lr=how.learning_rate, betas=how.betas, eps=how.epsilon, fused=fused)
+    kind = Muon if settings.optimizer == "muon" else torch.optim.AdamW
+    return kind(groups, lr=settings.learning_rate, betas=settings.betas, eps=settings.epsilon, fused=fused)
 
 
-def learning_rate(step: int, how: Train, expected: float | None = None) -> float:
+def learning_rate(step: int, settings: Train, expected: float | None = None) -> float:
     """The learning rate of one step, counted from 1: up over the warm-up, then down as the schedule says.
 
     `expected` is how many steps there will have been where the clock ends them. It changes from step to step, so
     nothing made from it is rounded: the rate would jump up and down.
     """
-    steps = how.steps if expected is None else expected
-    warm_up, decay = share(how.warm_up, steps), share(how.decay, steps)
+    steps = settings.steps if expected is None else expected
+    warm_up, decay = share(settings.warm_up, steps), share(settings.decay, steps)
     if expected is None:
         warm_up, decay = round(warm_up), round(decay)
     if step <= warm_up:
-        return how.learning_rate * step / warm_up
-    if how.schedule == "constant":
-        return how.learning_rate
-    start = max(warm_up, steps - decay) if how.schedule == "wsd" else warm_up
+        return settings.learning_rate * step / warm_up
+    if settings.schedule == "constant":
+        return settings.learning_rate
+    start = max(warm_up, steps - decay) if settings.schedule == "wsd" else warm_up
     gone = min(1.0, max(0.0, (step - start) / max(1, steps - start)))
-    left = 0.5 * (1 + math.cos(math.pi * gone)) if how.schedule == "cosine" else 1 - gone
-    return how.learning_rate * (how.final + (1 - how.final) * left)
+    left = 0.5 * (1 + math.cos(math.pi * gone)) if settings.schedule == "cosine" else 1 - gone
+    return settings.learning_rate * (settings.final + (1 - settings.final) * left)
 
 
 def share(given: float, steps: float) -> float:

@@ -41,17 +41,19 @@ class Pace:
         spent: float = 0.0,
     ):  # fmt: skip
         """`size`: a checkpoint's, in bytes; `batches`: of all held-out data; `spent`: seconds before it was resumed."""
-        how = recipe.train
-        self.clock, self.spent, self.most, self.batches = clock, spent, how.steps, batches
-        self.asked = seconds(how.time) if how.time else math.inf
+        settings = recipe.train
+        self.clock, self.spent, self.most, self.batches = clock, spent, settings.steps, batches
+        self.asked = seconds(settings.time) if settings.time else math.inf
         self.limit = (1 - SPARE) * self.asked - spent
-        self.few = min(batches, how.evaluate_batches)
+        self.few = min(batches, settings.evaluate_batches)
         self.every = {
-            what: getattr(how, f"{what}_every") if recipe.decided(f"train.{what}_every") or not how.time else None
+            what: getattr(settings, f"{what}_every")
+            if recipe.decided(f"train.{what}_every") or not settings.time
+            else None
             for what in ("evaluate", "sample", "checkpoint")
         }
         self.step = self.first = step
-        self.progress = max(progress if how.time else 0.0, step / self.most)
+        self.progress = max(progress if settings.time else 0.0, step / self.most)
         """From 0 to 1: how much of the steps, or of the time for them, is gone."""
         self.expected: float = self.most
         """How many steps there will have been in the end; by the clock not a whole number, so that nothing jumps."""

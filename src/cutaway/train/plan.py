@@ -12,21 +12,23 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 import torch
 
 from cutaway import processor
 from cutaway.errors import CutawayError
-from cutaway.models.architecture import count_parameters
-from cutaway.models.gpt2.model import GPT
-from cutaway.models.gpt2.shape import Config
-from cutaway.tasks import Language, Task
+from cutaway.models.architecture import architecture, count_parameters
+from cutaway.tasks import Task
+from cutaway.tasks.token_loss import token_loss
 from cutaway.train.events import Choice
-from cutaway.train.learner import Learner, prepare_blocks
+from cutaway.train.learner import prepare_blocks
 from cutaway.train.optimizer import make_optimizer
 from cutaway.train.recipe import Recipe, Train, seconds
 from cutaway.train.threads import computing_in, threads_for
 
+NEW = "gpt2"
+"""The kind of a new model; of another kind, training goes on from a folder."""
 LADDER = (
     (2, 64), (3, 96), (4, 128), (4, 192), (6, 256), (6, 320), (6, 384), (8, 448), (8, 512), (10, 640), (12, 768),
     (16, 896), (24, 1024), (36, 1280), (48, 1600),
@@ -57,15 +59,11 @@ class Facts:
     records: int
     vocabulary: int
     task: Task
-    config: Config | None = None
+    config: Any = None
     """The shape that is given, where training goes on from a model."""
 
-    @property
-    def plain(self) -> bool:
-        return isinstance(self.task, Language)
 
-
-Speed = Callable[[Config, int, int, str], float]
+Speed = Callable[[Any, int, int, str], float]
 """(shape, rows at once, tokens in a row, precision) -> tokens per second."""
 
 
@@ -95,7 +93,7 @@ def vocabulary_for(size: int) -> int:
 
 def context_for(task: Task, lengths: Sequence[int], tokens: int) -> tuple[int, str]:
     """How far a new model should look: text by text, or as far as nearly all examples (of these lengths) reach."""
-    if isinstance(task, Language):
+    if task.packed:
         context = 256
         while context > 16 and tokens < 20 * context:
             context //= 2
@@ -119,17 +117,17 @@ def precision_for(device: torch.device, width: int) -> tuple[str, str]:
 
 
 def make_plan(recipe: Recipe, facts: Facts, device: torch.device, world: int = 1, speed: Speed | None = None) -> Plan:
-    """Choose everything that is left out but vocabulary and context, which the data was cut by (see setup.py)."""
+    """Choose everything that is left out but vocabulary and context, which the data was cut by (see start.py)."""
     plan = Plan(recipe)
     speed = speed or measure_on(device, 0.02 * allowed(recipe.train))
     choose_rows(plan, facts, world, device)
     choose_shape(plan, facts, speed, device)
     if recipe.train.precision == "auto":
-        precision, why = precision_for(device, shape(plan.recipe, facts).width)
+        precision, why = precision_for(device, width_of(shape(plan.recipe, facts)))
         plan.recipe = plan.recipe.but({"train": {"precision": precision}})
         plan.choices.append(Choice("train.precision", precision, why))
     if device.type == "cpu":
-        plan.choose("train.threads", *threads_for(plan.recipe.train, shape(plan.recipe, facts).width))
+        plan.choose("train.threads", *threads_for(plan.recipe.train, width_of(shape(plan.recipe, facts))))
     expected = choose_steps(plan, facts, speed)
     size = count_parameters(shape(plan.recipe, facts))
     lora = plan.recipe.lora.rank > 0
@@ -142,13 +140,13 @@ def make_plan(recipe: Recipe, facts: Facts, device: torch.device, world: int = 1
         plan.choose("train.learning_rate", 5e-4, "usual for LoRA")
     else:
         plan.choose("train.learning_rate", float(f"{usual / 10:.1e}"), "a tenth of what a new model would take")
-    how = plan.recipe.train
-    epochs = expected * how.batch / per_epoch(facts, how)
+    train = plan.recipe.train
+    epochs = expected * train.batch / per_epoch(facts, train)
     if facts.config is None:
         dropout = 0.2 if epochs > 8 else 0.1 if epochs > 2 else 0.0
         plan.choose("model.dropout", dropout, f"the data is gone through {epochs:.1f} times")
     else:
-        plan.choose("model.dropout", facts.config.dropout, "as the model has it")
+        plan.choose("model.dropout", getattr(facts.config, "dropout", 0.0), "as the model has it")
     return plan
 
 
@@ -159,7 +157,7 @@ def choose_rows(plan: Plan, facts: Facts, world: int, device: torch.device) -> N
     length = plan.recipe.train.length
     if length > recipe.model.context:
         raise CutawayError(f"train.length is {length:,}, more than the model's context of {recipe.model.context:,}.")
-    if facts.plain:
+    if facts.task.packed:
         per_step = min(16_384, max(1_024, facts.tokens // 200))
         rows, why = max(1, per_step // length), f"{per_step:,} tokens a step"
         rows = min(rows, max(1, facts.tokens // length))
@@ -171,31 +169,31 @@ def choose_rows(plan: Plan, facts: Facts, world: int, device: torch.device) -> N
     if batch % world:
         raise CutawayError(f"train.batch is {batch}, which cannot be divided equally between {world} processes.")
     share = batch // world
-    fitting = max(1, AT_ONCE.get(device.type, 4_096) // (length * facts.task.rows if not facts.plain else length))
+    fitting = max(1, AT_ONCE.get(device.type, 4_096) // (length * facts.task.rows if not facts.task.packed else length))
     at_once = next(rows for rows in range(min(share, fitting), 0, -1) if share % rows == 0)
     plan.choose("train.at_once", at_once, f"{at_once * length:,} tokens together keep memory small")
 
 
 def choose_shape(plan: Plan, facts: Facts, speed: Speed, device: torch.device) -> None:
     """The shape of a new model."""
-    recipe, how = plan.recipe, plan.recipe.train
+    recipe, train = plan.recipe, plan.recipe.train
     open_keys = [key for key in ("layers", "width", "heads") if not recipe.decided(f"model.{key}")]
     if facts.config is not None or not open_keys:
         return
     shapes = dict.fromkeys(shape(recipe, facts, layers, width) for layers, width in LADDER)
     candidates = sorted(((one, count_parameters(one)) for one in shapes), key=lambda pair: pair[1])
-    rate, tokens = 0.0, how.steps * how.batch * how.length
-    if not how.steps and len(candidates) > 1:
+    rate, tokens = 0.0, train.steps * train.batch * train.length
+    if not train.steps and len(candidates) > 1:
         probe = candidates[min(4, len(candidates) - 1)][0]
-        precision = precision_for(device, probe.width)[0] if how.precision == "auto" else how.precision
-        rate = speed(probe, how.at_once, how.length, precision) * operations(probe, how.length)
+        precision = precision_for(device, probe.width)[0] if train.precision == "auto" else train.precision
+        rate = speed(probe, train.at_once, train.length, precision) * operations(probe, train.length)
     chosen = candidates[0][0]
     for config, size in candidates:
-        seen = tokens or min(MOST_EPOCHS * facts.tokens, int(allowed(how) * rate / operations(config, how.length)))
+        seen = tokens or min(MOST_EPOCHS * facts.tokens, int(allowed(train) * rate / operations(config, train.length)))
         if seen >= TOKENS_PER_PARAMETER * size and size <= PARAMETERS_PER_TOKEN * facts.tokens:
             chosen = config
     size = count_parameters(chosen)
-    seen = tokens or min(MOST_EPOCHS * facts.tokens, int(allowed(how) * rate / operations(chosen, how.length)))
+    seen = tokens or min(MOST_EPOCHS * facts.tokens, int(allowed(train) * rate / operations(chosen, train.length)))
     why = f"{size:,} parameters, for {facts.tokens:,} tokens of data and about {seen:,} to be read"
     for key in open_keys:
         plan.choose(f"model.{key}", getattr(chosen, key), why)
@@ -203,21 +201,21 @@ def choose_shape(plan: Plan, facts: Facts, speed: Speed, device: torch.device) -
 
 def choose_steps(plan: Plan, facts: Facts, speed: Speed) -> int:
     """How many steps the data is good for, and how often to look up from the work; how many there will be, about."""
-    how, expected = plan.recipe.train, plan.recipe.train.steps
-    if not how.steps:
+    train, expected = plan.recipe.train, plan.recipe.train.steps
+    if not train.steps:
         plan.choose("train.time", TIME, "nothing was said; --steps would make it the same on any machine")
         spoken = plan.recipe.train.time
-        per_second = speed(shape(plan.recipe, facts), how.at_once, how.length, how.precision)
-        row = how.length if facts.plain else min(how.length, max(1, facts.tokens // max(1, facts.records)))
-        fit = max(1, int(0.8 * seconds(spoken) * per_second / (how.batch * row)))  # the rest is for all but steps
-        tuning = facts.config is not None and not how.time
-        most = max(1, round((EPOCHS_OF_TUNING if tuning else MOST_EPOCHS) * per_epoch(facts, how) / how.batch))
-        times = f"{most * how.batch / per_epoch(facts, how):.0f} times through the data at the most"
+        per_second = speed(shape(plan.recipe, facts), train.at_once, train.length, train.precision)
+        row = train.length if facts.task.packed else min(train.length, max(1, facts.tokens // max(1, facts.records)))
+        fit = max(1, int(0.8 * seconds(spoken) * per_second / (train.batch * row)))  # the rest is for all but steps
+        tuning = facts.config is not None and not train.time
+        most = max(1, round((EPOCHS_OF_TUNING if tuning else MOST_EPOCHS) * per_epoch(facts, train) / train.batch))
+        times = f"{most * train.batch / per_epoch(facts, train):.0f} times through the data at the most"
         why = f"{times}; about {fit:,} fit into {spoken}, at {per_second:,.0f} tokens/s"
         plan.choose("train.steps", most, f"{times}, in less than {spoken}" if most <= fit else why)
         expected = min(fit, most)
-        few = int(MEASURING * seconds(spoken) * 2 * per_second / (how.batch * row))  # it is faster than learning
-        if "train.evaluate_batches" not in plan.recipe.said and few < how.evaluate_batches:
+        few = int(MEASURING * seconds(spoken) * 2 * per_second / (train.batch * row))  # it is faster than learning
+        if "train.evaluate_batches" not in plan.recipe.said and few < train.evaluate_batches:
             plan.recipe = plan.recipe.but({"train": {"evaluate_batches": max(1, few)}})
             plan.choices.append(Choice("train.evaluate_batches", max(1, few), "so that measuring takes little time"))
     if not plan.recipe.train.time:  # else the clock tells when
@@ -227,7 +225,7 @@ def choose_steps(plan: Plan, facts: Facts, speed: Speed) -> int:
     return expected
 
 
-def shape(recipe: Recipe, facts: Facts, layers: int = 0, width: int = 0) -> Config:
+def shape(recipe: Recipe, facts: Facts, layers: int = 0, width: int = 0) -> Any:
     """The model's shape: the one it goes on from, or the recipe's, filled up from a step of the ladder."""
     if facts.config is not None:
         return facts.config
@@ -236,21 +234,31 @@ def shape(recipe: Recipe, facts: Facts, layers: int = 0, width: int = 0) -> Conf
     heads = model.heads or next(
         n for n in range(max(1, width // (64 if width >= 256 else 32)), 0, -1) if width % n == 0
     )
-    return Config(
-        vocabulary=facts.vocabulary, context=model.context, width=width, layers=model.layers or layers, heads=heads
-    )
+    return new_shape(recipe, facts.vocabulary, width=width, layers=model.layers or layers, heads=heads)
 
 
-def allowed(how: Train) -> float:
-    return seconds(how.time or TIME)
+def new_shape(recipe: Recipe, vocabulary: int, **more: Any) -> Any:
+    """The shape of a new model, as the recipe has it and with what is said beside it."""
+    model = recipe.model
+    said = {"width": model.width, "layers": model.layers, "heads": model.heads, "context": model.context}
+    return architecture(NEW).Shape(**{"vocabulary": vocabulary, **said, **more})
 
 
-def per_epoch(facts: Facts, how: Train) -> float:
+def width_of(shape: Any) -> int:
+    """The length of the vectors in a model, as far as its shape tells."""
+    return getattr(shape, "width", 0)
+
+
+def allowed(train: Train) -> float:
+    return seconds(train.time or TIME)
+
+
+def per_epoch(facts: Facts, train: Train) -> float:
     """How many rows go through the data once."""
-    return max(1.0, facts.tokens / how.length if facts.plain else facts.records)
+    return max(1.0, facts.tokens / train.length if facts.task.packed else facts.records)
 
 
-def operations(config: Config, length: int) -> float:
+def operations(config: Any, length: int) -> float:
     """Floating-point operations to train on one token: six for each weight it meets, and attention's."""
     met = config.layers * (4 * config.width**2 + 2 * config.width * config.mlp_width) + config.vocabulary * config.width
     return 6.0 * met + 6.0 * config.layers * config.width * length
@@ -259,25 +267,25 @@ def operations(config: Config, length: int) -> float:
 def measure_on(device: torch.device, patience: float = 5.0) -> Speed:
     """A function that measures how many tokens a second this machine trains on, in so many seconds or a few steps."""
 
-    def measure(config: Config, rows: int, length: int, precision: str) -> float:
+    def measure(config: Any, rows: int, length: int, precision: str) -> float:
         with torch.random.fork_rng(devices=[]):  # nobody's luck changes by being measured
-            learner = Learner(GPT(config).to(device), Language())
-            prepare_blocks(learner.gpt, compiled=False, recompute=False)
+            model = architecture(config.kind).build(config).to(device)
+            prepare_blocks(model, compiled=False, recompute=False)
             ids = torch.randint(0, config.vocabulary, (rows, length + 1), device=device)
-        optimizer = make_optimizer(learner, Train(learning_rate=1e-4))
+        optimizer = make_optimizer(model, Train(learning_rate=1e-4))
 
         def step() -> float:
             begun = time.perf_counter()
             with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"):
-                loss, _ = learner(ids[:, :-1], ids[:, 1:], None, None, 1 / (rows * length))
+                loss = token_loss(model, ids[:, :-1], ids[:, 1:], 1 / (rows * length))
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()
             loss.item()
             return time.perf_counter() - begun
 
-        how = Train(at_once=rows, length=length)  # in the threads it will be trained in: more may wait for each other
-        with computing_in(threads_for(how, config.width)[0] if device.type == "cpu" else 0):
+        train = Train(at_once=rows, length=length)  # in the threads it will be trained in: more may wait for each other
+        with computing_in(threads_for(train, width_of(config))[0] if device.type == "cpu" else 0):
             step()
             took = [step()]
             while len(took) < 5 and sum(took) < min(5.0, patience):

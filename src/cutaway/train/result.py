@@ -6,45 +6,36 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from cutaway import checkpoint
 from cutaway.atomic import write_text
 from cutaway.checkpoint import adapter
 from cutaway.checkpoint.locate import locate
-from cutaway.models.gpt2.model import GPT
-from cutaway.tasks import Chat, ClassTask, save_task
-from cutaway.tasks.conversation import save_chat_template
-from cutaway.tasks.head import Classifier, write_classifier
+from cutaway.models.architecture import architecture, body
+from cutaway.tasks import save_task
 from cutaway.train import lora, state
 from cutaway.train.distributed import Team, whole
 from cutaway.train.events import Report
 from cutaway.train.metrics import read_lines
 from cutaway.train.picture import loss_picture
-from cutaway.train.setup import Setup
+from cutaway.train.start import Setup
 
 ADAPTER = "adapter"
 """The folder, in a model's, of what LoRA added to its base."""
 
 
-def write_result(ready: Setup, model: GPT | Classifier, report: Report, team: Team) -> None:
+def write_result(ready: Setup, model: nn.Module, report: Report, team: Team) -> None:
     """Write the model, whole and plain however it was trained, and what belongs to it. All processes come here."""
     weights = {name: whole(parameter.detach()) for name, parameter in model.named_parameters()}
     if team.first:
         plain = plain_model(ready, model, weights)
         folder = report.folder
-        if isinstance(plain, Classifier):
-            write_classifier(plain, ready.tokenizer, cast(ClassTask, ready.task), folder)
-        else:
-            checkpoint.write_model(plain, ready.tokenizer, folder)
-            save_task(ready.task, folder)
-            if isinstance(ready.task, Chat):
-                save_chat_template(folder)
-            if ready.recipe.lora.rank and ready.recipe.model.from_:
-                write_adapter(ready, weights, folder / ADAPTER)
+        ready.task.save(plain, ready.tokenizer, folder)
+        if ready.recipe.lora.rank and ready.recipe.model.from_ and body(plain) is plain:
+            write_adapter(ready, weights, folder / ADAPTER)
         title = f"Loss: {folder.resolve().name}, {report.step:,} steps"
         try:
             write_text(folder / "loss.svg", loss_picture(read_lines(folder / "metrics.jsonl"), title))
@@ -53,7 +44,7 @@ def write_result(ready: Setup, model: GPT | Classifier, report: Report, team: Te
             raise state.cannot_write(folder / "loss.svg", error) from error
         if report.reason != "stopped":
             for old in state.checkpoints(folder / "training")[:-1]:
-                state.remove(old)
+                state.remove_folder(old)
     team.wait()
 
 
@@ -63,12 +54,12 @@ def write_adapter(ready: Setup, weights: Mapping[str, Tensor], folder: Path) -> 
         {name.removesuffix(side): one.cpu() for name, one in weights.items() if name.endswith(side)}
         for side in (".down", ".up")
     )
-    how, base = ready.recipe.lora, checkpoint.read_config(locate(ready.recipe.model.from_))
+    adapted, base = ready.recipe.lora, checkpoint.read_config(locate(ready.recipe.model.from_))
     embedding = weights["token_embedding.weight"].cpu()
     made = adapter.Adapter(
         additions={name: (down[name], up[name]) for name in down},
-        rank=how.rank,
-        alpha=how.alpha or 2.0 * how.rank,
+        rank=adapted.rank,
+        alpha=adapted.alpha or 2.0 * adapted.rank,
         base=adapter.base_name(ready.recipe.model.from_),
         embedding=embedding if len(embedding) > base.vocabulary else None,
     )
@@ -76,13 +67,11 @@ def write_adapter(ready: Setup, weights: Mapping[str, Tensor], folder: Path) -> 
     save_task(ready.task, folder)
 
 
-def plain_model(ready: Setup, model: GPT | Classifier, weights: Mapping[str, Tensor]) -> GPT | Classifier:
+def plain_model(ready: Setup, model: nn.Module, weights: Mapping[str, Tensor]) -> nn.Module:
     """These weights as a model of its own: no low-rank additions, nothing divided, nothing compiled."""
-    gpt = model.gpt if isinstance(model, Classifier) else model
+    shape = body(model).config
     with torch.device("meta"):
-        plain: GPT | Classifier = GPT(gpt.config)
-        if isinstance(model, Classifier):
-            plain = Classifier(cast(GPT, plain), model.score.out_features)
+        plain = ready.task.with_head(architecture(shape.kind).build(shape))
         if ready.recipe.lora.rank:
             lora.adapt(plain, ready.recipe.lora.rank, ready.recipe.lora.alpha)
     plain.load_state_dict({name: weight.cpu() for name, weight in weights.items()}, assign=True)

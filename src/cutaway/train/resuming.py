@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cutaway.atomic import write_text
 from cutaway.errors import CutawayError
@@ -18,7 +18,9 @@ from cutaway.train.events import Choice
 from cutaway.train.lock import held
 from cutaway.train.optimizer import learning_rate
 from cutaway.train.recipe import Recipe
-from cutaway.train.setup import Setup
+
+if TYPE_CHECKING:
+    from cutaway.train.start import Setup
 
 FREE = frozenset(
     f"train.{key}"
@@ -31,12 +33,12 @@ FREE = frozenset(
 number of steps, which changes those to come."""
 
 
-def find(output: Path, resume: bool) -> Path | None:
+def checkpoint_of(output: Path, resume: bool) -> Path | None:
     """The checkpoint to go on from; None to begin. A training that is there already is not begun again by accident."""
     begun = state.latest(output / "training")
     if begun is not None and not resume:
         raise CutawayError(
-            f"{output} contains a training that has reached step {state.read(begun).step:,}. "
+            f"{output} contains a training that has reached step {state.read_state(begun).step:,}. "
             "Continue it (--resume), or choose another folder for a new one."
         )
     return begun
@@ -107,7 +109,7 @@ def written_tokenizer(output: Path) -> Tokenizer:
 
 def merged(begun: Path, given: Recipe | None) -> Recipe:
     """The recipe a training goes on by: its own, with what may be said anew; refused if something else has changed."""
-    was = state.read(begun)
+    was = state.read_state(begun)
     recipe = Recipe.from_dict(was.recipe)
     if (begun.parent / kept.FILE).is_file():  # which moves with the folder
         recipe = recipe.but({"data": {"paths": [str((begun.parent / kept.FILE).absolute())]}})
@@ -160,7 +162,7 @@ def with_steps(recipe: Recipe, steps: int, step: int) -> Recipe:
 
 def other_steps(begun: Path, recipe: Recipe) -> tuple[Choice, ...]:
     """What there is to tell of a training that goes on for another number of steps than it began with."""
-    was = state.read(begun)
+    was = state.read_state(begun)
     before = Recipe.from_dict(was.recipe).train
     if before.steps == recipe.train.steps:
         return ()
@@ -173,7 +175,7 @@ def other_steps(begun: Path, recipe: Recipe) -> tuple[Choice, ...]:
 
 def write_anew(recipe: Recipe, begun: Path, output: Path) -> None:
     """Keep a recipe that was changed in resuming, so that a training stopped again goes on by it."""
-    was = state.read(begun)
+    was = state.read_state(begun)
     if recipe.to_dict() != was.recipe:
         state.restate(begun, replace(was, recipe=recipe.to_dict()))
         try:

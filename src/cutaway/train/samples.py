@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from cutaway.decoding.generate import generate
 from cutaway.decoding.settings import Settings
-from cutaway.models.gpt2.model import GPT
 from cutaway.runtime.torch_batch import TorchRuntime
+from cutaway.tasks import Task
 from cutaway.text.tokenizer import Tokenizer
 from cutaway.train.data.shards import Dataset, Split
 from cutaway.train.events import Sampled
@@ -27,19 +29,25 @@ def opening(split: Split, tokenizer: Tokenizer) -> str:
 
 @torch.no_grad()
 def sample(
-    model: GPT, tokenizer: Tokenizer, dataset: Dataset, step: int, number: int, prompt: str, seed: int
-) -> Sampled:
-    """What the model makes of the prompt; or, where answers are learned, of the number-th held-out record."""
+    model: Any, tokenizer: Tokenizer, task: Task, dataset: Dataset, step: int, number: int, prompt: str, seed: int
+) -> Sampled | None:
+    """What the model makes of the prompt; or, where answers are learned, of the number-th held-out record.
+
+    None where nothing is written: by the task, or by a model that cannot (see runtime/torch_batch.py).
+    """
+    if not (hasattr(model, "read") and hasattr(model, "score") and task.ahead):
+        return None
     split = dataset.held if len(dataset.held) else dataset.train
     reference = None
-    if split.answers is None:
+    if task.packed:
         prompt = prompt or (opening(dataset.train, tokenizer) if len(dataset.train) < FEW else "")
         given = tokenizer.encode(prompt)[: model.config.context - 1]
         settings = Settings(max_tokens=min(MOST, model.config.context - max(1, len(given))), seed=seed)
     else:
-        at = number % len(split)
-        ids, answer = split[at].tolist(), int(split.answers[at])
-        given, after = ids[:answer], ids[answer:]
+        question = task.question(split.example(number % len(split)))
+        if question is None:
+            return None
+        given, after = question
         reference = tokenizer.decode(after[: after.index(tokenizer.end)]).strip()  # of many answers, the first
         settings = Settings(max_tokens=min(MOST, model.config.context - len(given)), top_k=1)
         prompt = tokenizer.decode(given)

@@ -98,19 +98,19 @@ def checkpoints(training: Path) -> list[Path]:
     return sorted(found, key=lambda path: int(path.name.removeprefix("step-")))
 
 
-def save(training: Path, state: State, tensors: dict[str, Tensor], team: Team) -> Path:
+def save_checkpoint(training: Path, state: State, tensors: dict[str, Tensor], team: Team) -> Path:
     """Write a checkpoint; older ones than the one before it go."""
     folder = training / f"step-{state.step:08d}"
     if folder.is_dir():
         return folder
-    write(folder, state, tensors, team)
+    write_checkpoint(folder, state, tensors, team)
     if team.first:
         for old in checkpoints(training)[:-KEPT]:
-            remove(old)
+            remove_folder(old)
     return folder
 
 
-def write(folder: Path, state: State, tensors: dict[str, Tensor], team: Team) -> None:
+def write_checkpoint(folder: Path, state: State, tensors: dict[str, Tensor], team: Team) -> None:
     """Write a state and its tensors into a folder, in place of what may be there: whole, or not at all."""
     beside = folder.with_name(f".{folder.name}.partial")
     try:
@@ -130,7 +130,7 @@ def write(folder: Path, state: State, tensors: dict[str, Tensor], team: Team) ->
                     path.chmod((beside / FILE).stat().st_mode)  # the library lets nobody else read it
                 flush(path)
             if folder.is_dir():
-                remove(folder)
+                remove_folder(folder)
             beside.rename(folder)
             flush(folder.parent)
     except (OSError, SafetensorError) as error:
@@ -139,7 +139,7 @@ def write(folder: Path, state: State, tensors: dict[str, Tensor], team: Team) ->
     team.wait()
 
 
-def read(folder: Path) -> State:
+def read_state(folder: Path) -> State:
     """What stands in a checkpoint beside its tensors."""
     try:
         return State(**json.loads((folder / FILE).read_text(encoding="utf-8")))
@@ -147,7 +147,7 @@ def read(folder: Path) -> State:
         raise damaged(folder, error) from None
 
 
-def load(folder: Path, tensors: dict[str, Tensor]) -> None:
+def load_tensors(folder: Path, tensors: dict[str, Tensor]) -> None:
     """Fill these tensors with a checkpoint's, however many processes wrote it and however many read it."""
     try:
         if distributed.divided(tensors) or not (folder / TENSORS).is_file():
@@ -173,7 +173,7 @@ def restate(folder: Path, state: State) -> None:
         raise cannot_write(folder / FILE, error) from error
 
 
-def remove(folder: Path) -> None:
+def remove_folder(folder: Path) -> None:
     """Take a folder away; half removed it does not look like a checkpoint."""
     aside = folder.with_name(f".{folder.name}.old")
     shutil.rmtree(aside, ignore_errors=True)

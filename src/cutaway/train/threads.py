@@ -18,9 +18,9 @@ SMALL = 1 << 16
 a tenth more of the processor's time for 32,768 numbers, and a hundredth more for 131,072."""
 
 
-def threads_for(how: Train, width: int) -> tuple[int, str]:
+def threads_for(settings: Train, width: int) -> tuple[int, str]:
     """How many threads to compute in, by the shape and by no clock; and why."""
-    if how.at_once * how.length * width <= SMALL:
+    if settings.at_once * settings.length * width <= SMALL:
         return 1, "with so few numbers at a time, threads would wait for each other"
     return torch.get_num_threads(), "as many as torch takes here"
 

@@ -21,12 +21,8 @@ from torch import Tensor, nn
 from cutaway.errors import CutawayError
 from cutaway.models.gpt2.shape import Config
 from cutaway.parts.cache import Cache
+from cutaway.parts.gelu import gelu_tanh
 from cutaway.parts.trace import UNWATCHED, Trace, Watch
-
-
-def gelu_tanh(x: Tensor) -> Tensor:
-    return F.gelu(x, approximate="tanh")  # 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
-
 
 ACTIVATION: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu_tanh": gelu_tanh,
@@ -186,9 +182,12 @@ class GPT(nn.Module):
 
     def score(self, hidden: Tensor, trace: Trace | None = None) -> Tensor:
         """How well each entry of the vocabulary would follow: vectors [..., width] -> logits [..., vocabulary]."""
-        matrix = self.token_embedding.weight if self.output is None else self.output.weight
-        logits = F.linear(hidden, matrix)
+        logits = F.linear(hidden, self.output_matrix)
         return logits if trace is None else trace("logits", logits)
+
+    @property
+    def output_matrix(self) -> Tensor:
+        return self.token_embedding.weight if self.output is None else self.output.weight  # [vocabulary, width]
 
     def places(self, ids: Tensor, past: int, padding: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Which position each token has, and (when some rows are padded) which columns it may look at."""

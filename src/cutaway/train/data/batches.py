@@ -1,64 +1,41 @@
-"""Batches in a shuffled order that can be entered anywhere and is the same however many processes share the work."""
+"""Which examples make a batch: in a shuffled order that can be entered anywhere, the same however many processes share
+the work. How they become tensors is the task's own business (`Task.collate`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from cutaway.errors import CutawayError
+from cutaway.tasks.task import Arrays
 from cutaway.train.data.order import key, shuffled
 from cutaway.train.data.shards import Split
 
-IGNORED = -100
-"""A target that does not count."""
 POOL = 64
 """So many batches of examples at most are sorted by length together."""
 
 Numbers = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Batch:
-    """What a model reads at once, and what it should have said."""
-
-    inputs: Tensor
-    """[row, token]; rows shorter than the longest are filled up on the right, with zeros."""
-    targets: Tensor
-    """[row, token]: the id that comes next, or -100 where it does not count."""
-    labels: Tensor | None
-    """[row]: the class, in tasks that have classes; all rows of one record have the same."""
-    last: Tensor | None
-    """[row]: the place of the last real token, in tasks that have classes."""
-    tokens: int
-    """How many real tokens there are in `inputs`."""
-    counted: int
-    """How many targets count, in these rows."""
-    counted_in_all: int
-    """How many targets count in the whole batch, the rows of other processes included."""
-
-
 class Batches:
-    """Batches without end, epoch after epoch, each in another order.
+    """Batches without end, epoch after epoch, each in another order; a batch is a list of examples.
 
-    Plain text (`split.answers` is None) is one long row of documents, cut into windows of `length` tokens, in each
-    epoch from another place on. Otherwise a row is one example, rows of like length stand together, and `batch` counts
-    records (which may have several rows). Process `rank` of `world` gets its share of the rows of every batch.
+    A packed text is one long row of documents, cut into windows of `length` tokens, in each epoch from another place
+    on. Otherwise examples of like length stand together, and `batch` counts records (which may have several examples
+    each). Process `rank` of `world` gets its share of every batch.
     """
 
     def __init__(self, split: Split, batch: int, length: int, seed: int = 0, rank: int = 0, world: int = 1):
-        _check(split, batch, length, rank, world, least=length + 1)
+        _check(split, batch, length, rank, world, least=length + split.ahead)
         if batch % world:
             raise CutawayError(f"A batch of {batch} cannot be divided equally between {world} processes.")
         self.split, self.batch, self.length, self.seed = split, batch, length, seed
         self.share = slice(rank * (batch // world), (rank + 1) * (batch // world))
         self.position = 0
-        self.count = _windows(split, length) if split.answers is None else len(split) // split.rows
+        self.count = len(split.tokens) // length if split.packed else split.records
         # At most a quarter of an epoch: two copies of an example in one pool, of equal length, would meet in one batch.
         self.pool_size = max(1, min(POOL, self.count // batch // 4))
         self.pool: tuple[int, Numbers] = (-1, np.empty(0, np.int64))
@@ -76,11 +53,11 @@ class Batches:
     def __iter__(self) -> Batches:
         return self
 
-    def __next__(self) -> Batch:
-        if self.split.answers is None:
-            made = self._text(self.position)
+    def __next__(self) -> list[Arrays]:
+        if self.split.packed:
+            made = self._windows(self.position)
         else:
-            made = _examples(self.split, self._records(self.position), self.share)
+            made = _examples(self.split, self._records(self.position)[self.share])
         self.position += 1
         return made
 
@@ -107,17 +84,15 @@ class Batches:
                 )
         self.position = int(state["position"])
 
-    def _text(self, position: int) -> Batch:
+    def _windows(self, position: int) -> list[Arrays]:
         """The windows of one batch. The text is a ring: after the last document comes the first."""
         size = len(self.split.tokens)
         numbers = _stream(position * self.batch, self.batch, self.count, self.seed)[self.share]
         epochs = np.arange(position * self.batch, (position + 1) * self.batch)[self.share] // self.count
         begin = {int(epoch): key(self.seed, int(epoch), 1) % size for epoch in np.unique(epochs)}
         starts = numbers * self.length + np.array([begin[int(epoch)] for epoch in epochs])
-        ids = self.split.tokens[(starts[:, None] + np.arange(self.length + 1)) % size].astype(np.int64)
-        counted = ids.shape[0] * self.length
-        inputs, targets = torch.from_numpy(ids[:, :-1].copy()), torch.from_numpy(ids[:, 1:].copy())
-        return Batch(inputs, targets, None, None, counted, counted, self.batch * self.length)
+        places = (starts[:, None] + np.arange(self.length + self.split.ahead)) % size
+        return [{"ids": window} for window in self.split.tokens[places]]
 
     def _records(self, position: int) -> Numbers:
         """The records of one batch, of like length: a pool is sorted and cut into batches, and these are shuffled."""
@@ -125,25 +100,28 @@ class Batches:
         if self.pool[0] != number:
             size = self.pool_size * self.batch
             records = _stream(number * size, size, self.count, self.seed)
-            offsets, rows = self.split.offsets, self.split.rows
+            offsets, rows = self.split.offsets, self.split.together
             lengths = offsets[(records + 1) * rows] - offsets[records * rows]
             self.pool = number, records[np.argsort(lengths, kind="stable")]
         chosen = int(shuffled(np.array([place]), self.pool_size, key(self.seed, number, 2))[0])
         return self.pool[1][chosen * self.batch : (chosen + 1) * self.batch]
 
 
-def once(split: Split, batch: int, length: int, rank: int = 0, world: int = 1) -> Iterator[Batch]:
+def once(split: Split, batch: int, length: int, rank: int = 0, world: int = 1) -> Iterator[list[Arrays]]:
     """All of the data once, in order, every target counted once: for measuring.
 
-    The last batch may be smaller, and have no rows at all on a process that is left without any.
+    The last batch may be smaller, and have nothing at all for a process that is left without any.
     """
-    _check(split, batch, length, rank, world, least=2)
-    plain = split.answers is None
-    count = -(-(len(split.tokens) - 1) // length) if plain else len(split) // split.rows
+    _check(split, batch, length, rank, world, least=1 + split.ahead)
+    count = -(-(len(split.tokens) - split.ahead) // length) if split.packed else split.records
     for start in range(0, count, batch):
         numbers = np.arange(start, min(start + batch, count))
-        share = slice(len(numbers) * rank // world, len(numbers) * (rank + 1) // world)
-        yield _windows_in_order(split, length, numbers, share) if plain else _examples(split, numbers, share)
+        share = numbers[len(numbers) * rank // world : len(numbers) * (rank + 1) // world]
+        if split.packed:
+            width = length + split.ahead
+            yield [{"ids": split.tokens[at * length : at * length + width]} for at in share.tolist()]
+        else:
+            yield _examples(split, share)
 
 
 def _check(split: Split, batch: int, length: int, rank: int, world: int, least: int) -> None:
@@ -151,7 +129,7 @@ def _check(split: Split, batch: int, length: int, rank: int, world: int, least: 
         raise CutawayError(f"A batch needs at least 1 row of 1 token, not {batch} of {length}.")
     if not 0 <= rank < world:
         raise CutawayError(f"There is no process {rank} of {world}.")
-    if split.answers is None:
+    if split.packed:
         if len(split.tokens) < least:
             raise CutawayError(
                 f"The text has only {len(split.tokens):,} tokens, and one row of a batch takes {least:,}: "
@@ -160,7 +138,7 @@ def _check(split: Split, batch: int, length: int, rank: int, world: int, least: 
         return
     if not len(split):
         raise CutawayError("There are no examples: give more data.")
-    if (longest := _longest(split)) - (split.labels is None) > length:
+    if (longest := _longest(split)) - split.ahead > length:
         raise CutawayError(
             f"The longest example has {longest:,} tokens, and a row of a batch has room for {length:,}: "
             f"prepare the data with the task limited to that, task.within({length})."
@@ -176,10 +154,6 @@ def _longest(split: Split) -> int:
     )
 
 
-def _windows(split: Split, length: int) -> int:
-    return len(split.tokens) // length
-
-
 def _stream(start: int, size: int, count: int, seed: int) -> Numbers:
     """A part of the endless stream of all things in one order, all in another order, and so on."""
     places = np.arange(start, start + size)
@@ -191,55 +165,7 @@ def _stream(start: int, size: int, count: int, seed: int) -> Numbers:
     return numbers
 
 
-def _windows_in_order(split: Split, length: int, numbers: Numbers, share: slice) -> Batch:
-    size = len(split.tokens)
-    places = numbers[:, None] * length + np.arange(length + 1)
-    ids = split.tokens[np.minimum(places, size - 1)[share]].astype(np.int64)
-    real = places[share] < size
-    targets = np.where(real[:, 1:], ids[:, 1:], IGNORED)
-    inputs = np.where(real[:, :-1], ids[:, :-1], 0)
-    counted, counted_in_all = int(real[:, 1:].sum()), int((places[:, 1:] < size).sum())
-    return Batch(
-        torch.from_numpy(inputs),
-        torch.from_numpy(targets),
-        None,
-        None,
-        int(real[:, :-1].sum()),
-        counted,
-        counted_in_all,
-    )
-
-
-def _examples(split: Split, records: Numbers, share: slice) -> Batch:
-    """The examples of these records, one a row; those outside of the share only decide how wide the rows are."""
-    assert split.answers is not None
-    rows = (records[:, None] * split.rows + np.arange(split.rows)).reshape(-1)
-    starts, ends = split.offsets[rows].astype(np.int64), split.offsets[rows + 1].astype(np.int64)
-    answers = np.maximum(split.answers[rows].astype(np.int64), 1)  # of the first id nothing is asked
-    read = ends - starts - (split.labels is None)  # a written answer's last id is only a target
-    mine = slice((share.start or 0) * split.rows, share.stop * split.rows)
-    width = int(read.max(initial=1))
-    inputs = np.zeros((len(rows[mine]), width), np.int64)
-    targets = np.full_like(inputs, IGNORED)
-    for row, (start, end, answer, size) in enumerate(
-        zip(starts[mine], ends[mine], answers[mine], read[mine], strict=True)
-    ):
-        ids = split.tokens[start:end].astype(np.int64)
-        inputs[row, :size] = ids[:size]
-        wanted = ids[answer:]
-        if split.counted is not None:
-            wanted = np.where(split.counted[start + answer : end], wanted, IGNORED)
-        targets[row, answer - 1 : len(ids) - 1] = wanted
-    counted = ends - starts - answers
-    if split.counted is not None:
-        spans = zip(starts + answers, ends, strict=True)
-        counted = np.array([int(split.counted[start:end].sum()) for start, end in spans], np.int64)
-    return Batch(
-        torch.from_numpy(inputs),
-        torch.from_numpy(targets),
-        None if split.labels is None else torch.from_numpy(split.labels[rows[mine]].astype(np.int64)),
-        None if split.labels is None else torch.from_numpy(read[mine] - 1),
-        int(read[mine].sum()),
-        int(counted[mine].sum()),
-        int(counted.sum()),
-    )
+def _examples(split: Split, records: Numbers) -> list[Arrays]:
+    """The examples of these records, side by side."""
+    rows = records[:, None] * split.together + np.arange(split.together)
+    return [split.example(row) for row in rows.reshape(-1).tolist()]

@@ -19,15 +19,20 @@ from cutaway.train.data.pieces import Method, Piece, Summary
 SIDES = ("train", "held")
 
 
+def file_names(array: str) -> tuple[str, str]:
+    """Under what names a side's files hold an array: its values, and where those of each example begin."""
+    return ("tokens", "offsets") if array == "ids" else (array, f"{array}.offsets")
+
+
 def merge(
     paths: Sequence[Path], summary: Summary, folder: Path, method: Method, held_out: float | int, seed: int
 ) -> dict[str, dict[str, int]]:
     """Write both sides into the folder; how many documents, tokens and bytes each has."""
-    plain = method.task.name == "language"
+    plain = method.task.packed
     held, by_section = _choose(paths, summary, plain, held_out, seed)
     previous = np.bool_(False)  # whether the example before is held out
     with ExitStack() as stack:
-        writers = [stack.enter_context(_Writer(folder, name, method, plain)) for name in SIDES]
+        writers = [stack.enter_context(_Writer(folder, name, method)) for name in SIDES]
         for piece, part in _known(paths, seed, by_section):
             chosen = among(part.keys, held)
             begins = (piece.starts > 0) | (chosen != np.concatenate([[previous], chosen[:-1]]))
@@ -107,38 +112,36 @@ def _read(path: Path) -> Piece:
 class _Writer:
     """Writes one side, piece after piece."""
 
-    def __init__(self, folder: Path, name: str, method: Method, plain: bool):
-        self.end, self.plain = method.tokenizer.end, plain
-        names = ["tokens", "offsets"] + ["answers"] * (not plain) + ["labels"] * (method.task.outputs > 0)
-        names += ["counted"] * method.many_answers
-        self.files = {one: (folder / f"{name}.{one}").open("wb") for one in names}
-        self.documents = self.tokens = self.bytes = 0
+    def __init__(self, folder: Path, side: str, method: Method):
+        self.end, self.packed = method.tokenizer.end, method.task.packed
+        names = [one for name in method.kinds for one in file_names(name)]
+        self.files = {name: (folder / f"{side}.{name}").open("wb") for name in names}
+        self.written = dict.fromkeys(method.kinds, 0)
+        self.documents = self.bytes = 0
 
     def add(self, piece: Piece, mine: NDArray[Any], begins: NDArray[Any]) -> None:
         """Take the examples that are mine; `begins` marks those that do not go on with the one before."""
-        tokens = piece.tokens[np.repeat(mine, piece.lengths)]
-        lengths = piece.lengths[mine].astype(np.uint64)
-        offsets = np.cumsum(lengths, dtype=np.uint64) - lengths
-        if self.plain:  # sections of a document join; where one is missing between them, a new document begins
-            begins = begins[mine]
-            torn = begins & (piece.starts[mine] == 0)
-            tokens = np.insert(tokens, offsets[torn].astype(np.int64), self.end)
-            offsets = (offsets + np.cumsum(torn, dtype=np.uint64) - torn)[begins]
-        offsets = offsets + np.uint64(self.tokens)
-        parts = {"tokens": tokens, "offsets": offsets, "answers": piece.answers[mine], "labels": piece.labels[mine]}
-        if "counted" in self.files:
-            parts["counted"] = piece.counted[np.repeat(mine, piece.lengths)]
-        for name, file in self.files.items():
-            file.write(np.ascontiguousarray(parts[name]).data)
+        for name, ragged in piece.arrays.items():
+            picked = ragged.pick(mine)
+            values, lengths = picked.values, picked.lengths.astype(np.uint64)
+            offsets = np.cumsum(lengths, dtype=np.uint64) - lengths
+            if self.packed:  # sections of a document join; where one is missing between them, a new document begins
+                torn = begins[mine] & (piece.starts[mine] == 0)
+                values = np.insert(values, offsets[torn].astype(np.int64), self.end)
+                offsets = (offsets + np.cumsum(torn, dtype=np.uint64) - torn)[begins[mine]]
+            offsets = offsets + np.uint64(self.written[name])
+            for file, part in zip(file_names(name), (values, offsets), strict=True):
+                self.files[file].write(np.ascontiguousarray(part).data)
+            self.written[name] += len(values)
         self.documents += len(offsets)
-        self.tokens += len(tokens)
         self.bytes += int(piece.sizes[mine].sum(dtype=np.int64))
 
     def close(self) -> dict[str, int]:
-        self.files["offsets"].write(np.array([self.tokens], "<u8").data)
+        for name, size in self.written.items():
+            self.files[file_names(name)[1]].write(np.array([size], "<u8").data)
         for file in self.files.values():
             file.close()
-        return {"documents": self.documents, "tokens": self.tokens, "bytes": self.bytes}
+        return {"documents": self.documents, "tokens": self.written["ids"], "bytes": self.bytes}
 
     def __enter__(self) -> Self:
         return self

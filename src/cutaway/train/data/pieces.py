@@ -6,8 +6,8 @@ import hashlib
 import json
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from cutaway.atomic import written_beside
 from cutaway.errors import CutawayError
-from cutaway.tasks.task import LeftOut, Record, Task
-from cutaway.train.blocks import Block
+from cutaway.tasks.task import Example, LeftOut, Record, Task
+from cutaway.train.data.blocks import Block
 
 if TYPE_CHECKING:
     from cutaway.text.tokenizer import Tokenizer
 
-MAGIC = b"cutaway piece 2\n"
-PARTS = {"lengths": "<u4", "hashes": "<u8", "answers": "<u4", "labels": "<i4", "sizes": "<u4", "starts": "<u1"}
-"""What is kept of each example beside its tokens, and in what kind of number."""
+MAGIC = b"cutaway piece 3\n"
+PARTS = {"hashes": "<u8", "sizes": "<u4", "starts": "<u1"}
+"""What is kept of each example beside its arrays, and in what kind of number."""
 
 
 @dataclass(frozen=True)
@@ -51,32 +51,44 @@ class Summary:
 
 
 @dataclass(frozen=True)
+class Ragged:
+    """An array of every example, one after the other."""
+
+    values: NDArray[Any]
+    lengths: NDArray[np.uint32]
+
+    def pick(self, mine: NDArray[Any]) -> Ragged:
+        """Those of some examples."""
+        return Ragged(self.values[np.repeat(mine, self.lengths)], self.lengths[mine])
+
+
+@dataclass(frozen=True)
 class Piece:
     """The examples of one block."""
 
     summary: Summary
-    tokens: NDArray[Any]
-    lengths: NDArray[np.uint32]
+    arrays: dict[str, Ragged]
+    """The `ids`, and the task's other arrays, by name."""
     hashes: NDArray[np.uint64]
     """What the example is known by when some are held out: alike for equal ones."""
-    answers: NDArray[np.uint32]
-    labels: NDArray[np.int32]
-    """-1 where there is none."""
     sizes: NDArray[np.uint32]
     """UTF-8 bytes of the text."""
     starts: NDArray[np.uint8]
     """1 where a record or document begins, 0 where its next example or section follows."""
-    counted: NDArray[np.uint8]
-    """1 for each token that counts in the loss, in tasks whose examples have several answers; else empty."""
+
+    @property
+    def lengths(self) -> NDArray[np.uint32]:
+        return self.arrays["ids"].lengths
 
     def write(self, path: Path) -> None:
         """Write the piece beside its place and move it there."""
-        arrays = [self.tokens, *(getattr(self, name) for name in PARTS), self.counted]
+        arrays = [one for ragged in self.arrays.values() for one in (ragged.values, ragged.lengths)]
+        arrays += [getattr(self, name) for name in PARTS]
         digest = hashlib.sha256()
         for one in arrays:
             digest.update(one.data)
-        head = {"dtype": self.tokens.dtype.str, "digest": digest.hexdigest(), "counted": len(self.counted)}
-        head |= vars(self.summary)
+        kinds = {name: [one.values.dtype.str, len(one.values)] for name, one in self.arrays.items()}
+        head = {"arrays": kinds, "digest": digest.hexdigest(), **vars(self.summary)}
         with written_beside(path) as beside, beside.open("wb") as file:
             file.write(MAGIC + json.dumps(head).encode() + b"\n")
             for one in arrays:
@@ -91,22 +103,26 @@ class Piece:
                     return None
                 head = json.loads(file.readline())
                 data = file.read()
-            dtype, digest, counted = head.pop("dtype"), head.pop("digest"), int(head.pop("counted"))
+            kinds, digest = dict(head.pop("arrays")), head.pop("digest")
             summary = Summary(**head)
         except (OSError, ValueError, KeyError, TypeError):
             return None
         if hashlib.sha256(data).hexdigest() != digest:
             return None
-        arrays, place = [], 0
-        parts = [(kind, summary.examples) for kind in PARTS.values()]
-        for kind, count in [(dtype, summary.tokens), *parts, ("<u1", counted)]:
-            arrays.append(np.frombuffer(data, kind, count, place))
-            place += arrays[-1].nbytes
-        return cls(summary, *arrays)
+        place = 0
+
+        def take(kind: str, count: int) -> NDArray[Any]:
+            nonlocal place
+            taken = np.frombuffer(data, kind, count, place)
+            place += taken.nbytes
+            return taken
+
+        arrays = {name: Ragged(take(*kind), take("<u4", summary.examples)) for name, kind in kinds.items()}
+        return cls(summary, arrays, *(take(kind, summary.examples) for kind in PARTS.values()))
 
 
-Found = tuple[list[int], int, int, int, int, int, list[bool] | None]
-"""An example: ids, answer, label, tokens cut, what it is known by, bytes of its text, and which ids count."""
+Found = tuple[Example, int, int]
+"""An example, what it is known by, and the bytes of its text."""
 
 
 @dataclass(frozen=True)
@@ -123,36 +139,38 @@ class Method:
         return "<u2" if len(self.tokenizer) <= 1 << 16 else "<u4"
 
     @property
-    def many_answers(self) -> bool:
-        """Whether every token must be told whether it counts in the loss."""
-        return self.task.name == "chat"
+    def kinds(self) -> dict[str, str]:
+        """The arrays of an example, and the kind of number each is stored as."""
+        return {"ids": self.dtype} | {name: f"<{kind.lstrip('<')}" for name, kind in self.task.arrays.items()}
 
     def piece(self, block: Block) -> Piece:
         """The block in tokens. A wrong record is an error that names its place; a `LeftOut` one is counted."""
-        tokens = array("H" if self.dtype == "<u2" else "I")
+        values = {name: array(np.dtype(kind).char) for name, kind in self.kinds.items()}
+        lengths: dict[str, list[int]] = {name: [] for name in values}
         parts: dict[str, list[int]] = {name: [] for name in PARTS}
-        counted = bytearray()
         dropped: Counter[str] = Counter()
         records = cut = cut_tokens = 0
-        plain = self.task.name == "language"
+        read = self._sections if self.task.packed else self._examples
         for record, where in block.records():
             try:
-                found = self._sections(record, where.continues, block) if plain else self._examples(record, block)
-                for number, (ids, answer, label, gone, identity, size, counts) in enumerate(found):
-                    tokens.extend(ids)
-                    counted.extend(counts or ())
+                for number, (example, identity, size) in enumerate(read(record, where.continues, block)):
+                    for name, given in named(example, self.task).items():
+                        values[name].extend(given)
+                        lengths[name].append(len(given))
                     start = number == 0 and not where.continues
-                    for name, value in zip(PARTS, (len(ids), identity, answer, label, size, start), strict=True):
+                    for name, value in zip(PARTS, (identity, size, start), strict=True):
                         parts[name].append(value)
-                    records, cut, cut_tokens = records + start, cut + bool(gone), cut_tokens + gone
+                    records, cut, cut_tokens = records + start, cut + bool(example.cut), cut_tokens + example.cut
             except LeftOut as reason:
                 dropped[reason.reason] += 1
             except CutawayError as error:
                 raise CutawayError(f"{where}: {error}") from None
-        summary = Summary(len(parts["lengths"]), records, len(tokens), dict(dropped), cut, cut_tokens)
-        arrays = [np.array(parts[name], kind) for name, kind in PARTS.items()]
-        arrays.append(np.frombuffer(counted, "<u1"))
-        return Piece(summary, np.frombuffer(tokens, self.dtype), *arrays)
+        summary = Summary(len(parts["starts"]), records, len(values["ids"]), dict(dropped), cut, cut_tokens)
+        arrays = {
+            name: Ragged(np.frombuffer(values[name], kind), np.array(lengths[name], "<u4"))
+            for name, kind in self.kinds.items()
+        }
+        return Piece(summary, arrays, *(np.array(parts[name], kind) for name, kind in PARTS.items()))
 
     def _sections(self, record: Record, continues: bool, block: Block) -> Iterator[Found]:
         """A document's sections; all but its first go on without the end token that stands before a document."""
@@ -164,12 +182,13 @@ class Method:
             return  # not reached: the task has said what is wrong
         for section in sections(text, self.section):
             example = self.task.examples({"text": section}, self.tokenizer)[0]
-            ids = example.ids[example.answer :] if continues else example.ids
+            if continues and example.ids[0] == self.tokenizer.end:
+                example = replace(example, ids=example.ids[1:])
             data = section.encode("utf-8", "surrogatepass")
-            yield ids, example.answer, -1, example.cut, identity(data), len(data), None
+            yield example, identity(data), len(data)
             continues = True
 
-    def _examples(self, record: Record, block: Block) -> Iterator[Found]:
+    def _examples(self, record: Record, continues: bool, block: Block) -> Iterator[Found]:
         """A record's examples, all known by its first field: who has the same source or article stays on one side."""
         first, *others = (record.get(name) for name in self.task.fields)
         if block.source.kind == "lines" and not all(isinstance(one, str) and one.strip() for one in record.values()):
@@ -177,9 +196,16 @@ class Method:
         size = sum(len(one.encode("utf-8", "surrogatepass")) for one in texts((first, *others)))
         name = identity(json.dumps(first).encode())
         for example in self.task.examples(record, self.tokenizer):
-            label = -1 if example.label is None else example.label
-            yield example.ids, example.answer, label, example.cut, name, size, example.counted
+            yield example, name, size
             size = 0  # counted once
+
+
+def named(example: Example, task: Task) -> dict[str, Sequence[int]]:
+    """All arrays of an example, refused unless they are those that its task says it has."""
+    if example.arrays.keys() != task.arrays.keys():
+        said, has = (", ".join(sorted(one)) or "none" for one in (task.arrays, example.arrays))
+        raise CutawayError(f"The task {task.name} says that its examples have the arrays {said}, and one has {has}.")
+    return {"ids": example.ids, **example.arrays}
 
 
 def texts(value: object) -> Iterator[str]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from cutaway.errors import CutawayError, nearest
 from cutaway.tasks.task import Record
-from cutaway.train.blocks import END, Block, Where, picked
+from cutaway.train.data.blocks import END, Block, Where, picked
 from cutaway.train.data.sources import Source, Stream, extra, find
 
 BLOCK = 4 << 20

@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 from cutaway.atomic import flush
 from cutaway.errors import CutawayError
 from cutaway.processor import cores
-from cutaway.tasks.task import Task
-from cutaway.train.blocks import Block
+from cutaway.tasks.task import Arrays, Task
 from cutaway.train.data import pieces, sources
+from cutaway.train.data.blocks import Block
 from cutaway.train.data.digests import digests
-from cutaway.train.data.merge import merge
+from cutaway.train.data.merge import file_names, merge
 from cutaway.train.data.pieces import Method, Summary
 from cutaway.train.data.records import BLOCK, blocks
 from cutaway.train.data.workers import no_room, work
@@ -77,25 +77,46 @@ class Report:
 
 
 @dataclass(frozen=True)
+class Stored:
+    """An array of every example, one after the other on the disk."""
+
+    values: NDArray[Any]
+    offsets: NDArray[np.uint64]
+
+    def __getitem__(self, number: int) -> NDArray[Any]:
+        return self.values[int(self.offsets[number]) : int(self.offsets[number + 1])]
+
+
+@dataclass(frozen=True)
 class Split:
     """One side of a data set: examples one after the other, on the disk, read as they are needed."""
 
     fingerprint: str
     """Changes with anything that changes the examples or their order."""
-    tokens: NDArray[Any]
-    """All ids in a row."""
-    offsets: NDArray[np.uint64]
-    """Where each example begins in `tokens`, and at last where the last one ends."""
-    answers: NDArray[np.uint32] | None
-    """The first id of each example that counts in the loss; None for plain text, where all count."""
-    labels: NDArray[np.int32] | None
-    """The class of each example, in tasks that have classes."""
+    arrays: Mapping[str, Stored]
+    """The `ids` of the examples and the task's other arrays, by name."""
     bytes: int
     """UTF-8 bytes of the text."""
-    rows: int = 1
+    together: int = 1
     """So many examples in a row belong to one record and stay together."""
-    counted: NDArray[np.uint8] | None = None
-    """1 for each token that counts in the loss, in tasks whose examples have several answers."""
+    packed: bool = False
+    """Whether this is one long text, to be read in windows."""
+    ahead: int = 1
+    """How many ids at the end of an example or window are only targets (see `Task.ahead`)."""
+
+    @property
+    def tokens(self) -> NDArray[Any]:
+        """All ids in a row."""
+        return self.arrays["ids"].values
+
+    @property
+    def offsets(self) -> NDArray[np.uint64]:
+        """Where each example begins in `tokens`, and at last where the last one ends."""
+        return self.arrays["ids"].offsets
+
+    @property
+    def records(self) -> int:
+        return len(self) // self.together
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -104,7 +125,11 @@ class Split:
         """The ids of one example."""
         if not 0 <= number < len(self):
             raise IndexError(number)
-        return self.tokens[int(self.offsets[number]) : int(self.offsets[number + 1])]
+        return self.arrays["ids"][number]
+
+    def example(self, number: int) -> Arrays:
+        """All arrays of one example, by name."""
+        return {name: stored[number] for name, stored in self.arrays.items()}
 
 
 @dataclass(frozen=True)
@@ -142,13 +167,14 @@ def _split(folder: Path, side: str, about: Mapping[str, Any]) -> Split:
 
     return Split(
         fingerprint=f"{about['fingerprint']}/{side}",
-        tokens=array("tokens", about["dtype"]),
-        offsets=array("offsets", "<u8"),
-        answers=None if about["plain"] else array("answers", "<u4"),
-        labels=array("labels", "<i4") if about["labelled"] else None,
+        arrays={
+            name: Stored(array(file_names(name)[0], kind), array(file_names(name)[1], "<u8"))
+            for name, kind in about["arrays"].items()
+        },
         bytes=about[side]["bytes"],
-        rows=about["rows"],
-        counted=array("counted", "<u1") if about.get("many_answers") else None,
+        together=about["together"],
+        packed=about["packed"],
+        ahead=about["ahead"],
     )
 
 
@@ -215,7 +241,7 @@ class _Job:
 
     cache: Path
     found: sources.Sources
-    how: Method
+    way: Method
     method: str
     fingerprint: str
     columns: Mapping[str, str | int] | None
@@ -235,14 +261,14 @@ class _Job:
             workers = min(cores(), (self.total + 3 * packed) // BLOCK + 1)  # text packs to a quarter or so
         if workers > 1 and not (self.folder / "tokenizer").is_dir():
             beside = self.folder / f"tokenizer-{uuid.uuid4().hex[:8]}"
-            self.how.tokenizer.save(beside)
+            self.way.tokenizer.save(beside)
             beside.replace(self.folder / "tokenizer")
         paths, summary = self._tokenise(workers, progress)
         if not summary.examples:
             raise self._nothing(summary)
         new = self.folder / f"data-{uuid.uuid4().hex[:8]}"
         new.mkdir()
-        sides = merge(paths, summary, new, self.how, held_out, seed)
+        sides = merge(paths, summary, new, self.way, held_out, seed)
         report = Report(
             documents=summary.records,
             tokens=sides["train"]["tokens"] + sides["held"]["tokens"],
@@ -255,16 +281,15 @@ class _Job:
         about = {
             "version": VERSION,
             "fingerprint": self.fingerprint,
-            "dtype": self.how.dtype,
-            "plain": self.how.task.name == "language",
-            "labelled": self.how.task.outputs > 0,
-            "many_answers": self.how.many_answers,
-            "rows": self.how.task.rows if self.how.task.outputs else 1,
+            "arrays": self.way.kinds,
+            "packed": self.way.task.packed,
+            "ahead": self.way.task.ahead,
+            "together": self.way.task.together,
             **sides,
             "report": asdict(report),
             "made": {
                 "from": [str(path) for path in self.found.files],
-                "task": self.how.task.settings(),
+                "task": self.way.task.settings(),
                 "columns": dict(self.columns or {}),
                 "held_out": held_out,
                 "seed": seed,
@@ -282,7 +307,7 @@ class _Job:
     def _tokenise(self, workers: int, progress: Progress | None) -> tuple[list[Path], Summary]:
         paths: dict[int, Path] = {}
         summary, consumed = Summary(), 0
-        for done in work(self._blocks(), self._name, self.how, self.folder, workers):
+        for done in work(self._blocks(), self._name, self.way, self.folder, workers):
             paths[done.number] = done.path
             summary += done.summary
             consumed += done.consumed
@@ -294,7 +319,7 @@ class _Job:
 
     def _blocks(self) -> Iterator[Block]:
         for source in self.found.read:
-            yield from blocks(source, self.how.task.fields, self.columns, BLOCK)
+            yield from blocks(source, self.way.task.fields, self.columns, BLOCK)
 
     def _name(self, block: Block) -> str:
         return pieces.name(block, self.method)
@@ -304,7 +329,7 @@ class _Job:
         if summary.dropped:
             why = ", ".join(f"{count:,} {reason}" for reason, count in summary.dropped.items())
             return CutawayError(f"No record of {files} can be used: {why}. See the task's limit, or give other data.")
-        wanted = " and ".join(self.how.task.fields)
+        wanted = " and ".join(self.way.task.fields)
         return CutawayError(f"There is nothing in {files}: give data with {wanted}.")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import importlib
 import json
 import os
 import queue
@@ -22,7 +23,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from cutaway.errors import CutawayError
-from cutaway.train.blocks import Block
+from cutaway.tasks.task import Task
+from cutaway.train.data.blocks import Block
 from cutaway.train.data.pieces import Method, Piece, Summary
 from cutaway.train.data.sources import Source
 
@@ -39,6 +41,13 @@ class Done:
     summary: Summary
 
 
+def importable(task: Task) -> bool:
+    """Whether a process of its own could make this task: a task from outside may stand in the user's script."""
+    kind = type(task)
+    found = getattr(sys.modules.get(kind.__module__), kind.__qualname__, None)
+    return found is kind and kind.__module__ != "__main__"
+
+
 def work(
     blocks: Iterator[Block], name: Callable[[Block], str], method: Method, folder: Path, workers: int
 ) -> Iterator[Done]:
@@ -47,7 +56,7 @@ def work(
     A piece that is there already and whole is kept. Of several errors the one that comes first in the data is raised.
     With one worker the work is done here, otherwise in processes, which find the tokenizer in `folder/tokenizer`.
     """
-    if workers == 1:
+    if workers == 1 or not importable(method.task):
         return _here(blocks, name, method, folder)
     return _Pool(blocks, name, method, folder).run(workers)
 
@@ -70,7 +79,11 @@ class _Pool:
 
     def __init__(self, blocks: Iterator[Block], name: Callable[[Block], str], method: Method, folder: Path):
         self.blocks, self.name, self.folder = enumerate(blocks), name, folder
-        self.greeting = {"task": method.task.settings(), "section": method.section, "folder": str(folder)}
+        kind = type(method.task)
+        self.greeting = {
+            "task": method.task.settings(), "kind": [kind.__module__, kind.__qualname__], "section": method.section,
+            "folder": str(folder),
+        }  # fmt: skip
         self.reading = threading.Lock()
         self.stopped = threading.Event()
         self.results: queue.Queue[Done | tuple[int, BaseException] | None] = queue.Queue()
@@ -249,9 +262,12 @@ def serve() -> None:
 
 
 def _method(greeting: dict[str, Any]) -> Method:
-    from cutaway.tasks import task_from
+    from cutaway.tasks import TASKS, register, task_from
     from cutaway.text.tokenizer import Tokenizer
 
+    if greeting["task"]["name"] not in TASKS:
+        module, name = greeting["kind"]
+        register(getattr(importlib.import_module(module), name))
     tokenizer = Tokenizer.load(Path(greeting["folder"]) / "tokenizer")
     return Method(task_from(greeting["task"]), tokenizer, greeting["section"])
 

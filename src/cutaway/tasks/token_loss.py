@@ -1,14 +1,22 @@
-"""Next-token cross-entropy without the logits: [positions, vocabulary] is never held, only a piece of it at a time.
+"""Cross-entropy of tokens, as most tasks use it: of those that come next, or of any targets a task names.
+
+Where a model shows its output matrix, this is computed without the logits: [positions, vocabulary] is never held, only
+a piece of it at a time.
 
 A piece's logits give its losses and, while they are at hand, its gradients; the next piece is written over them.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
+import numpy as np
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from cutaway.tasks.task import Arrays, Batch, padded
 
 IGNORED = -100
 """A target that does not count."""
@@ -17,6 +25,37 @@ PIECE_BYTES = 96 << 20
 LEAST_ROWS = 64
 ALIGNED = 64
 """Rows of logits begin at multiples of this many columns: matrix products into odd places are a third slower."""
+
+
+def next_tokens(examples: Sequence[Arrays]) -> Batch:
+    """`inputs` [row, token], and as `targets` the id that comes after each, -100 where it does not count.
+
+    What counts is the answer: all ids from `answer` on, or those marked in `counted`, or else all but the first.
+    """
+    inputs, targets = [], []
+    for example in examples:
+        ids = example["ids"].astype(np.int64)
+        if "counted" in example:
+            counts = example["counted"][1:] > 0
+        else:
+            counts = np.arange(1, len(ids)) >= (example["answer"][0] if "answer" in example else 1)
+        inputs.append(ids[:-1])
+        targets.append(np.where(counts, ids[1:], IGNORED))
+    wanted = torch.from_numpy(padded(targets, IGNORED))
+    tensors = {"inputs": torch.from_numpy(padded(inputs, 0)), "targets": wanted}
+    return Batch(tensors, tokens=sum(map(len, inputs)), count=int((wanted != IGNORED).sum()))
+
+
+def token_loss(model: nn.Module, inputs: Tensor, targets: Tensor, scale: float = 1.0) -> Tensor:
+    """The sum of -log p(target) over the positions that count, times `scale`: ids in, and the ids wanted there.
+
+    A model with `read` and `output_matrix` is spared its logits; of any other, `model(inputs)` are the logits.
+    """
+    matrix = getattr(model, "output_matrix", None)
+    if matrix is not None:
+        return next_token_loss(cast(Any, model).read(inputs), matrix, targets, scale)
+    logits = model(inputs).flatten(0, -2).float()
+    return F.cross_entropy(logits, targets.flatten(), ignore_index=IGNORED, reduction="sum") * scale
 
 
 def next_token_loss(hidden: Tensor, matrix: Tensor, targets: Tensor, scale: float = 1.0) -> Tensor:

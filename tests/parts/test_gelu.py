@@ -4,8 +4,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from cutaway.train import gelu as module
-from cutaway.train.gelu import gelu
+from cutaway.parts import gelu as module
+from cutaway.parts.gelu import fast_gelu
 
 
 @pytest.mark.parametrize("piece", [7, 160_000])
@@ -13,7 +13,7 @@ def test_value_and_slope_are_those_of_the_tanh_form(monkeypatch, piece):
     monkeypatch.setattr(module, "IN_CACHE", piece)
     x = torch.cat([torch.linspace(-12, 12, 1_201), torch.tensor([-1e4, 0.0, 1e4])]).reshape(2, 2, -1).requires_grad_()
     weight = torch.randn_like(x)
-    y = gelu(x)
+    y = fast_gelu(x)
     (y * weight).sum().backward()
     exact = x.detach().double().requires_grad_()
     (F.gelu(exact, approximate="tanh") * weight).sum().backward()
@@ -23,12 +23,12 @@ def test_value_and_slope_are_those_of_the_tanh_form(monkeypatch, piece):
 
 def test_without_a_way_back_and_in_bfloat16_it_is_torchs_own():
     x = torch.randn(5, 3)
-    assert torch.equal(gelu(x), F.gelu(x, approximate="tanh"))
+    assert torch.equal(fast_gelu(x), F.gelu(x, approximate="tanh"))
     half = x.bfloat16().requires_grad_()
-    assert torch.equal(gelu(half), F.gelu(half, approximate="tanh"))
+    assert torch.equal(fast_gelu(half), F.gelu(half, approximate="tanh"))
 
 
 def test_a_layout_of_another_kind_is_taken_as_it_is():
     x = torch.randn(6, 5).T.requires_grad_()
-    assert torch.allclose(gelu(x), F.gelu(x, approximate="tanh"), atol=1e-6)
-    gelu(x).sum().backward()
+    assert torch.allclose(fast_gelu(x), F.gelu(x, approximate="tanh"), atol=1e-6)
+    fast_gelu(x).sum().backward()

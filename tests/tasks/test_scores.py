@@ -7,8 +7,8 @@ import importlib
 import pytest
 
 from cutaway.errors import CutawayError
-from cutaway.evaluate import scores
-from cutaway.evaluate.scores import accuracy, bleu, rouge
+from cutaway.tasks import scores
+from cutaway.tasks.scores import accuracy, bleu, rouge
 
 ANSWERS = ["le renard court sur la colline .", "le chien dort ."]
 REFERENCES = ["le renard court sur la colline .", "le petit chien dort au soleil ."]

@@ -4,8 +4,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from cutaway.train import loss
-from cutaway.train.loss import next_token_loss
+from cutaway.tasks import token_loss as loss
+from cutaway.tasks.token_loss import next_token_loss
 
 
 def parts(positions=201, vocabulary=1_001, width=32, dtype=torch.float32, spread=1.0, seed=0):

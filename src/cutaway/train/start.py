@@ -1,27 +1,24 @@
-"""From a recipe to everything a training needs: task, tokenizer, data in tokens, the whole recipe, and the model."""
+"""The start of a training, all of it: gone on with from its last checkpoint, or set up from a recipe.
+
+What comes out is a `Setup`: task, tokenizer, data in tokens, and the whole recipe. The model is built from it
+(model.py), and the loop takes its steps (loop.py).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-
-import torch
-from torch import nn
+from typing import Any
 
 from cutaway import checkpoint
-from cutaway.checkpoint import huggingface
 from cutaway.checkpoint.locate import locate
-from cutaway.checkpoint.shape import CONFIG
 from cutaway.errors import CutawayError
 from cutaway.home import cutaway_home
-from cutaway.models.gpt2.model import GPT
-from cutaway.models.gpt2.shape import Config
-from cutaway.tasks import Language, LeftOut, Record, Task, load_task, task_from
-from cutaway.tasks.head import SCORE, Classifier, read_classifier
+from cutaway.tasks import LeftOut, Record, Task, load_task, task_from
 from cutaway.text.tokenizer import Tokenizer
-from cutaway.train import lora
+from cutaway.train import kept, resuming
 from cutaway.train.data.pieces import texts
 from cutaway.train.data.records import records
 from cutaway.train.data.shards import Dataset, prepare
@@ -50,6 +47,33 @@ class Setup:
     choices: tuple[Choice, ...]
 
 
+def start(
+    recipe: Recipe | None, output: Path, resume: bool, team: Team, tell: Listener, records: Iterable[Record] | None
+) -> tuple[Setup, Path | None]:
+    """What to train, and the checkpoint to go on from, if there is one (see `loop.train` for what is given)."""
+    begun = resuming.checkpoint_of(output, resume or team.restarted)
+    if begun is not None:
+        if records is not None and team.first:
+            kept.require_same(records, output)
+        ready = set_up_again(resuming.merged(begun, recipe), resuming.written_tokenizer(output), tell)
+        return replace(ready, choices=resuming.other_steps(begun, ready.recipe)), begun
+    if team.first:  # the first process sets it up and writes it down, the others read it
+        if recipe is None and resume and (output / "recipe.toml").is_file():
+            recipe = resuming.written_recipe(output)
+        if recipe is None:
+            raise CutawayError(f"There is nothing to resume in {output}: name the data or a recipe to start.")
+        resuming.require_no_model(output)
+        with kept.named_as_given(output):
+            if records is not None:
+                recipe = recipe.but({"data": {"paths": [str(kept.keep_records(records, output).absolute())]}})
+            ready = set_up(recipe, team, tell)
+        resuming.write_down(ready, output)
+    team.wait()
+    if not team.first:
+        ready = set_up_again(resuming.written_recipe(output), resuming.written_tokenizer(output), tell)
+    return ready, None
+
+
 def set_up(recipe: Recipe, team: Team, tell: Listener) -> Setup:
     """Do everything that comes before the model: learn the vocabulary, prepare the data, choose what is left out."""
     plan = Plan(recipe)
@@ -59,16 +83,16 @@ def set_up(recipe: Recipe, team: Team, tell: Listener) -> Setup:
     task = load_task(base) if base and own else task_from(recipe.task)
     if config is not None:
         check_same_shape(recipe, config)
-        context = recipe.model.context or config.context
-        plan.choose("model.context", context, "as the model has it")
-        plan.choose("model.vocabulary", config.vocabulary, "as the model has it")
+        for key in ("context", "vocabulary"):
+            if hasattr(config, key):
+                plan.choose(f"model.{key}", getattr(config, key), "as the model has it")
     if not any(text.strip() for text in texts_of(recipe, task, every=1)):
         raise CutawayError(
             f"There is nothing in {', '.join(recipe.data.paths)}: give data with {' and '.join(task.fields)}."
         )
-    task = task.learn_classes(record for record, _ in read(recipe, task))
+    task = task.learn_classes(record for record, _ in read_records(recipe, task))
     tokenizer = find_tokenizer(plan, task, base, tell)
-    if not recipe.model.context and config is None:
+    if not plan.recipe.model.context:
         lengths = example_lengths(recipe, task, tokenizer)
         size = data_size(recipe, task)
         plan.choose("model.context", *context_for(task, lengths, size // 4))
@@ -77,7 +101,7 @@ def set_up(recipe: Recipe, team: Team, tell: Listener) -> Setup:
     require_enough(dataset, task)
     facts = Facts(
         tokens=len(dataset.train.tokens),
-        records=len(dataset.train) // dataset.train.rows,
+        records=dataset.train.records,
         vocabulary=len(tokenizer),
         task=task,
         config=config,
@@ -87,13 +111,13 @@ def set_up(recipe: Recipe, team: Team, tell: Listener) -> Setup:
     return Setup(whole, task, tokenizer, dataset, (*plan.choices, *rest.choices))
 
 
-def resume(recipe: Recipe, tokenizer: Tokenizer, tell: Listener) -> Setup:
+def set_up_again(recipe: Recipe, tokenizer: Tokenizer, tell: Listener) -> Setup:
     """The same for a training that has begun: its recipe is whole, and its data (if it is the same) in the cache."""
     task = task_from(recipe.task)
     return Setup(recipe, task, tokenizer, prepare_data(recipe, task, tokenizer, tell), ())
 
 
-def read(recipe: Recipe, task: Task) -> Iterator[tuple[Record, object]]:
+def read_records(recipe: Recipe, task: Task) -> Iterator[tuple[Record, object]]:
     return records(recipe.data.paths, recipe.data.columns or None, task.fields)
 
 
@@ -135,17 +159,17 @@ def find_tokenizer(plan: Plan, task: Task, base: Path | None, tell: Listener) ->
 
 def texts_of(recipe: Recipe, task: Task, every: int) -> Iterator[str]:
     """What a vocabulary is learned from: the texts of every so many records."""
-    for record, _ in islice(read(recipe, task), 0, None, every):
+    for record, _ in islice(read_records(recipe, task), 0, None, every):
         for name in task.fields:
             yield from texts(record.get(name))
 
 
 def example_lengths(recipe: Recipe, task: Task, tokenizer: Tokenizer) -> list[int]:
     """How long the first examples are; of text, nothing: it has no examples."""
-    if isinstance(task, Language):
+    if task.packed:
         return []
     lengths: list[int] = []
-    for record, _ in islice(read(recipe, task), 2_000):
+    for record, _ in islice(read_records(recipe, task), 2_000):
         try:
             lengths += [len(example.ids) for example in task.examples(record, tokenizer)]
         except LeftOut:
@@ -171,87 +195,24 @@ def prepare_data(recipe: Recipe, task: Task, tokenizer: Tokenizer, tell: Listene
 
 def require_enough(dataset: Dataset, task: Task) -> None:
     """Refuse data there is nothing to learn from."""
-    tokens, count = len(dataset.train.tokens), len(dataset.train) // dataset.train.rows
-    if isinstance(task, Language) and tokens < LEAST_TOKENS:
+    tokens, count = len(dataset.train.tokens), dataset.train.records
+    if task.packed and tokens < LEAST_TOKENS:
         raise CutawayError(f"The text has only {tokens:,} tokens, too few to learn from: give a few pages at least.")
-    if not isinstance(task, Language) and count < LEAST_RECORDS:
+    if not task.packed and count < LEAST_RECORDS:
         raise CutawayError(f"There is only {count:,} record to learn from: give more.")
 
 
-def check_same_shape(recipe: Recipe, config: Config) -> None:
+def check_same_shape(recipe: Recipe, config: Any) -> None:
     """Refuse a recipe for another model than the one it goes on from."""
     for key in ("layers", "width", "heads", "vocabulary"):
-        said, has = getattr(recipe.model, key), getattr(config, key)
-        if said and said != has:
+        said, has = getattr(recipe.model, key), getattr(config, key, 0)
+        if said and has and said != has:
             raise CutawayError(
                 f"The recipe says model.{key} = {said:,}, and {recipe.model.from_} has {has:,}: "
                 f"it is for another model. Leave model.{key} out, or leave model.from out to begin a new model."
             )
-    if recipe.model.context > config.context:
+    if recipe.model.context > getattr(config, "context", recipe.model.context):
         raise CutawayError(
             f"The recipe says model.context = {recipe.model.context:,}, and {recipe.model.from_} has only "
             f"{config.context:,} positions."
         )
-
-
-def build(setup: Setup, team: Team) -> GPT | Classifier:
-    """The model as it is before the first step, on its device."""
-    recipe, task = setup.recipe, setup.task
-    torch.manual_seed(recipe.train.seed)
-    vocabulary = len(setup.tokenizer)
-    model: GPT | Classifier
-    if recipe.model.from_:
-        model = base_model(locate(recipe.model.from_), task, setup.tokenizer, recipe.model.dropout)
-    else:
-        shape = recipe.model
-        model = GPT(
-            Config(
-                vocabulary=vocabulary, context=shape.context, width=shape.width, layers=shape.layers, heads=shape.heads,
-                dropout=shape.dropout, end_token=setup.tokenizer.end,
-            )
-        )  # fmt: skip
-    if task.outputs and isinstance(model, GPT):
-        model = Classifier(model, task.outputs)
-    if recipe.lora.rank:
-        lora.adapt(model, recipe.lora.rank, recipe.lora.alpha)
-    return model.to(team.device).train()
-
-
-def base_model(folder: Path, task: Task, tokenizer: Tokenizer, dropout: float) -> GPT | Classifier:
-    """The model to go on from, with room for the task's separators; its head too, if it is one for such a task."""
-    if (folder / CONFIG).is_file() and SCORE in huggingface.read_tensors(huggingface.find_weights(folder)):
-        classifier = read_classifier(folder)
-        body = with_vocabulary(classifier.gpt, len(tokenizer), dropout)
-        own = load_task(folder)
-        own = own if task.limit is None else own.within(task.limit)
-        same = classifier.score.out_features == task.outputs and own.settings() == task.settings()
-        if not same:
-            return body
-        classifier.gpt = body
-        return classifier
-    return with_vocabulary(checkpoint.read_model(folder), len(tokenizer), dropout)
-
-
-@torch.no_grad()
-def with_vocabulary(model: GPT, entries: int, dropout: float) -> GPT:
-    """The same model with at least so many entries, and this dropout. New entries begin near the mean of the old."""
-    config, end = model.config, model.config.end
-    weights = model.state_dict()
-    more = entries - config.vocabulary
-    if more > 0:
-        for name in ("token_embedding.weight", "output.weight"):
-            if name in weights:
-                old = weights[name]
-                new = old.mean(dim=0) + torch.empty(more, old.shape[1]).normal_(std=0.02)
-                weights[name] = torch.cat([old, new])
-        config = config.but(vocabulary=entries, end_token=end)
-    with torch.device("meta"):
-        other = GPT(config.but(dropout=dropout, end_token=end))
-    other.load_state_dict(weights, assign=True)
-    for parameter in other.parameters():
-        parameter.requires_grad_(True)
-    return other
-
-
-def learning(model: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
