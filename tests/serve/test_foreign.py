@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import pytest
+import torch
 
 from cutaway.inspect.arithmetic import explain
 from cutaway.inspect.runs import run
 from cutaway.inspect.values import values
 from cutaway.inspect.walk import walk
+from cutaway.language_model import LanguageModel
+from cutaway.models.architecture import Place, register
 
 TEXT = "A robot must obey"
 
@@ -61,3 +67,47 @@ def test_its_values_are_the_traces(ask, encoder_lm):
     for name in ("hidden", "weights", "logits"):
         assert ask("values", name=name) == values(seen, name).to_dict()
     assert explain(seen, "hidden", 0, 0).value == pytest.approx(ask("values", name="hidden")["values"][0][0], rel=1e-5)
+
+
+@dataclass(frozen=True)
+class Bare:
+    """A shape without layers, heads or a context."""
+
+    kind: ClassVar[str] = "bare"
+    vocabulary: int
+    end: int = 0
+
+
+class Average(torch.nn.Module):
+    def __init__(self, shape: Bare):
+        super().__init__()
+        self.config, self.words = shape, torch.nn.Embedding(shape.vocabulary, 4)
+
+    def forward(self, ids, trace):
+        words = trace("words", self.words(ids))
+        return trace("mean", words.mean(1, keepdim=True).expand_as(words))
+
+
+class Averages:
+    kind, Shape, title, native, prefix, copies = "bare", Bare, "average", False, "", {}
+
+    def tensors(self, shape):
+        return ()
+
+    def places(self, shape):
+        yield Place("words", ("token", "column"), "look up", ("ids",), "words")
+        yield Place("mean", ("token", "column"), "average", ("words",))
+
+
+def test_an_operation_that_nobody_knows_is_shown_as_what_goes_in_and_what_comes_out(explorer, client, encoder_lm):
+    register(Averages())  # type: ignore[arg-type]  # for this test: `encoder_lm` puts the list of models back
+    model = Average(Bare(len(encoder_lm.tokenizer)))
+    explorer.models.add(LanguageModel(model, encoder_lm.tokenizer, "bare"))  # type: ignore[arg-type]
+    made = client.post("/api/traces", json={"model": "bare", "text": TEXT}).json()
+    told = client.get("/api/models/map", params={"name": "bare"}).json()
+    assert [step["name"] for step in told["steps"]] == ["token", "words", "mean"]
+    view = client.get(f"/api/traces/{made['id']}/walk/mean").json()
+    assert [part["role"] for part in view["parts"]] == ["in", "out"]
+    asked = {"name": "mean", "position": 0, "column": 1}
+    cell = client.get(f"/api/traces/{made['id']}/explain", params=asked).json()
+    assert cell["kind"] == "given" and cell["value"] == cell["total"] == view["parts"][1]["values"][0][1]

@@ -46,7 +46,9 @@ class Cell:
     head: int | None
     column: int
     kind: str
-    """lookup, add, standard, norm, product, score, mask, softmax, mix, copy or activation."""
+    """lookup, add, standard, norm, product, score, mask, softmax, mix, copy or activation; given, where the model's map
+    names an operation that nobody can take apart.
+    """
     value: float
     total: float
     parts: dict[str, float]
@@ -144,8 +146,9 @@ def explain(run: Run, name: str, position: int, column: int | str, head: int | N
             raise CutawayError(f"The columns of {name} are numbers, not tokens: {column!r:.80} is none of them.")
         column = run.token(column).id
     column = within(place.axes[-1], column, len(row))
-    made = MAKERS[place.operation](At(run, place, position, column, len(row), head or 0, name.endswith(STANDARDIZED)))
     value = float(row[column])
+    at = At(run, place, position, column, len(row), head or 0, name.endswith(STANDARDIZED))
+    made = MAKERS[place.operation](at) if place.operation in MAKERS else Made("given", value)
     listed: tuple[Term, ...] = ()
     count, rest = 0, 0.0
     if made.product is not None and made.left is not None and made.right is not None:

@@ -283,7 +283,7 @@ def check(lm: LanguageModel, ids: Sequence[int]) -> None:
     """Refuse a text with nothing to look at, or more than the model can look at."""
     if not ids:
         raise CutawayError("There is no text to inspect. Give at least one word.")
-    if len(ids) > lm.config.context:
+    if len(ids) > getattr(lm.config, "context", len(ids)):
         raise CutawayError(
             f"The text is {len(ids):,} tokens long and {lm.name} has a context of {lm.config.context:,}. Shorten it."
         )

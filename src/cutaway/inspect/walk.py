@@ -219,7 +219,9 @@ def mix(at: Here) -> Picture:
 
 
 def change(at: Here) -> Picture:
-    return [at.own("in", at.place.inputs[0]), at.own("out", at.place.name)], [], ()
+    """What goes in, and what comes out."""
+    before = [at.own("in", one) for one in at.place.inputs[:1] if one in at.known]
+    return [*before, at.own("out", at.place.name)], [], ()
 
 
 def rank(at: Here) -> Picture:
@@ -266,10 +268,9 @@ def around(row: int, rows: int) -> list[int]:
 
 PICTURES: dict[str, Callable[[Here], Picture]] = {
     "stack": stack, "token": nothing, "look up": look_up, "add": add, "norm": norm, "linear": linear, "show": show,
-    "score": score, "mask": table, "softmax": table, "mix": mix, "merge": change, "activate": change, "rank": rank,
-    "choose": choose,
+    "score": score, "mask": table, "softmax": table, "mix": mix, "rank": rank, "choose": choose,
 }  # fmt: skip
-"""How the picture of a step is made, by its operation."""
+"""How the picture of a step is made, by its operation; of any other it shows what changed."""
 
 
 @torch.no_grad()
@@ -280,7 +281,7 @@ def walk(run: Run, step: str, layer: int = 0, head: int = 0, position: int = -1,
         raise CutawayError(f"The walk has no step {step!r}.{nearest(step, steps)}")
     layer, head, position = run.layer(layer), run.head(head), run.position(position)
     at = Here(run, layer, head, position, limit, made_at(run, steps[step], layer))
-    parts, ids, shape = PICTURES[steps[step].operation](at)
+    parts, ids, shape = PICTURES.get(steps[step].operation, change)(at)
     return Step(step, layer, head, position, tuple(parts), tuple(run.token(one) for one in ids), shape)
 
 

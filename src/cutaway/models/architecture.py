@@ -58,7 +58,9 @@ class Place:
     axes: tuple[str, ...]
     """Without the batch: token, column (of a vector), head, key (a token that is attended to)."""
     operation: str
-    """look up, add, norm, linear, score, mask, softmax, mix, merge or activate."""
+    """look up, add, norm, linear, score, mask, softmax, mix, merge or activate: for these there is a picture, and the
+    arithmetic. Any other is shown as what goes in and what comes out.
+    """
     inputs: tuple[str, ...]
     """The places it is made of; a look-up is made of the `ids` or the `positions`."""
     module: str = ""

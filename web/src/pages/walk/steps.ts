@@ -76,7 +76,7 @@ export function drawn(map: ModelMap, step: Step, view: View): Drawn[] {
   return view.parts.map((part) => ({
     part,
     ...called(map, step, part),
-    sign: SIGNS[step.operation]?.[part.role] ?? (step.operation === 'linear' && part === first ? '=' : ''),
+    sign: SIGNS[step.operation]?.[part.role] ?? (step.operation === 'linear' && part === first ? '=' : part.role === 'out' && !SIGNS[step.operation] ? '↓' : ''),
     flat: step.operation === 'linear' && part.axis === 'head',
     share: isShare(map, part),
   }));
@@ -91,7 +91,8 @@ export const tableOf = (step: Step, layer: number): string | null => (step.opera
 
 export const title = (step: Step): string => (step.named && known(`walk.s_${step.name}`) ? t(`walk.s_${step.name}`) : step.name);
 /** The message that says what happens: of this step, or of its operation where the catalogues do not know it. */
-export const sentence = (step: Step): string => (step.named && known(`walk.say_${step.name}`) ? `walk.say_${step.name}` : `walk.op_${step.operation.replace(' ', '_')}`);
+export const sentence = (step: Step): string => (step.named && known(`walk.say_${step.name}`) ? `walk.say_${step.name}` : does(step.operation.replace(' ', '_')));
+const does = (operation: string): string => (known(`walk.op_${operation}`) ? `walk.op_${operation}` : 'walk.op_other');
 export const groupName = (group: string): string => (known(`walk.group_${group}`) ? t(`walk.group_${group}`) : group);
 
 /** The step of an operation; the first where there is none. */
