@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -128,3 +129,22 @@ def tiny_lm(tiny):
     assert len(tokenizer) == 320
     assert tokenizer.end == tiny.config.end
     return LanguageModel(tiny, tokenizer, "tiny")
+
+
+@pytest.fixture
+def encoder_lm(tiny_lm, monkeypatch) -> Any:
+    """The model of another kind that tests/models/test_architecture.py registers from outside, known for one test."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    from cutaway.language_model import LanguageModel
+    from cutaway.models import architecture
+
+    spec = spec_from_file_location("encoder", Path(__file__).parent / "models" / "test_architecture.py")
+    assert spec and spec.loader
+    outside = module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "encoder", outside)  # where a dataclass looks for the names of its fields
+    spec.loader.exec_module(outside)
+    monkeypatch.setattr(architecture, "_KNOWN", dict(architecture._KNOWN))
+    architecture.register(outside.TinyEncoder())
+    torch.manual_seed(0)
+    return LanguageModel(outside.Encoder(outside.Shape(len(tiny_lm.tokenizer))), tiny_lm.tokenizer, "encoder")

@@ -101,7 +101,7 @@ class LanguageModel:
     def device(self) -> torch.device:
         import torch
 
-        return torch.device("cpu") if self._model is None else self._model.token_embedding.weight.device
+        return torch.device("cpu") if self._model is None else next(self._model.parameters()).device
 
     def ids(self, text: Prompt) -> list[int]:
         """The tokens of a text; ids are checked and taken as they are."""

@@ -119,6 +119,7 @@ def about_models(model: str) -> Iterable[Question]:
     yield "POST", "/api/models", {"name": model}
     yield "GET", "/api/models/waking", {"name": model}
     yield "GET", "/api/models/waking", {"name": "nobody"}
+    yield "GET", "/api/models/map", {"name": model}
     yield "POST", "/api/tokens", {"model": model, "text": TEXT, "ids": [70, 80]}
     yield "POST", "/api/traces", {"model": model, "text": TEXT, "more": [70], "changes": CHANGES[1]}
     yield "POST", "/api/traces", {"model": model, "text": LONG * 30}
@@ -161,6 +162,7 @@ def about_run(key: str, names: dict[str, bool]) -> Iterable[Question]:
     yield "GET", f"{at}/beams", {"beams": 3, "max_tokens": 4}
     for changes in CHANGES:
         yield "POST", f"{at}/change", {"changes": changes, "k": 4}
+    yield "GET", f"{at}/table", {"name": "blocks.1.attention.weights", "head": 1}
     for step in (*STEPS, "nowhere"):
         yield "GET", f"{at}/walk/{step}", {"layer": 1, "head": 1, "position": 4, "limit": 8}
     for name, by_head in names.items():

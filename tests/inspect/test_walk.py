@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from cutaway.errors import CutawayError
 from cutaway.inspect.arithmetic import explain
 from cutaway.inspect.runs import run
-from cutaway.inspect.walk import PICTURES, Part, Step, walk
+from cutaway.inspect.walk import Part, Step, walk
+from cutaway.models.architecture import places
+from cutaway.models.gpt2.shape import SIZES
+from cutaway.models.steps import PROBABILITIES, SOFTMAX_OF_LOGITS, model_map
 
-STEPS = Path(__file__).resolve().parents[2] / "web" / "src" / "pages" / "walk" / "steps.ts"
+STEPS = [step.name for step in model_map(SIZES["gpt2"]).steps]
 
 
 def part(step: Step, role: str) -> Part:
     return next(one for one in step.parts if one.role == role)
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("position", [0, 5, -1])
 def test_every_number_shown_is_the_one_that_explain_explains(seen, name, position):
     step = walk(seen, name, layer=1, head=2, position=position)
     at = seen.position(position)
-    keyed = ("scores", "masked", "weights")
+    known = places(seen.lm.config) | {PROBABILITIES: SOFTMAX_OF_LOGITS}
     for one in step.parts:
         assert one.values.shape[0] == len(one.rows)
-        kind = one.name.rpartition(".")[2]
+        axes = known[one.name].axes if one.name in known else ("token", "column")
         for i in {0, len(one.rows) - 1}:
             for j in {0, one.values.shape[1] - 1}:
                 row, value = one.rows[i], float(one.values[i, j])
@@ -42,21 +42,13 @@ def test_every_number_shown_is_the_one_that_explain_explains(seen, name, positio
                     cell = explain(seen, one.name, at, j, head=row)
                 elif one.axis == "id":
                     cell = explain(seen, one.name, at, row)
-                elif ".attention." in one.name and kind in keyed:
+                elif axes[-1] == "key":
                     cell = explain(seen, one.name, at, row, head=2)
-                elif ".attention." in one.name and kind in ("queries", "keys", "values", "heads"):
-                    cell = explain(seen, one.name, row, j, head=2)
                 else:
-                    cell = explain(seen, one.name, at, j)
+                    cell = explain(seen, one.name, row, j, head=2 if axes[0] == "head" else None)
                 assert cell.value == value
                 assert cell.total == pytest.approx(value, rel=2e-5, abs=2e-5)
     assert step.to_dict()["step"] == step.step
-
-
-def test_the_page_walks_the_same_steps_in_the_same_order():
-    if not STEPS.is_file():
-        pytest.skip("the page's source is not here")
-    assert re.findall(r"\{ name: '(\w+)'", STEPS.read_text()) == list(PICTURES)
 
 
 def test_the_row_read_from_the_embedding_is_the_tokens_own(seen):
@@ -107,7 +99,7 @@ def test_the_choice_is_the_prediction(seen):
 def test_a_long_text_keeps_little_and_walks_as_well(tiny_lm, seen, monkeypatch):
     monkeypatch.setattr("cutaway.inspect.runs.KEEP_WHOLE", 0)
     long = run(tiny_lm, seen.text)
-    for name in PICTURES:
+    for name in STEPS:
         for ours, theirs in zip(walk(long, name, 1, 1).parts, walk(seen, name, 1, 1).parts, strict=True):
             assert ours.values == pytest.approx(theirs.values, rel=1e-5, abs=1e-5)
 

@@ -124,7 +124,8 @@ def test_every_message_asked_for_is_there_and_none_is_left_over():
     code = "\n".join(file.read_text() for kind in ("*.svelte", "*.ts") for file in SOURCE.rglob(kind))
     asked = set(re.findall(r"""(?:\bt\(|message=|\bknown\()['"]([\w.]+)['"]""", code))
     assert asked <= known
-    begun = set(re.findall(r"t\(`([\w.]+)\$", code))  # t(`attention.kind_${kind}`)
+    begun = set(re.findall(r"t\(`([\w.]+)\$|`(\w+\.\w+_)\$", code))  # t(`attention.kind_${kind}`), `walk.op_${x}`
+    begun = {one or other for one, other in begun}
     ended = set(re.findall(r"(?:t|known)\(`\$\{[^}]+\}(\.[\w.]+)`", code))  # t(`${page.name}.title`)
     for key in known - asked:
         assert key.startswith(tuple(begun)) or key.endswith(tuple(ended)), f"nobody says {key}"

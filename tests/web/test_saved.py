@@ -11,10 +11,11 @@ from urllib.parse import quote
 import pytest
 
 from cutaway.inspect.runs import run
-from cutaway.inspect.walk import PICTURES
+from cutaway.models.gpt2.shape import SIZES
+from cutaway.models.steps import model_map
 
 TEXT = "A robot must obey orders"
-STEPS = list(PICTURES)
+STEPS = [step.name for step in model_map(SIZES["gpt2"]).steps]
 
 
 def at(page: str, **more: object) -> str:
@@ -69,7 +70,7 @@ def test_heads_are_saved_as_they_are_sorted(show):
 
 @pytest.mark.parametrize("step", STEPS)
 def test_every_step_of_the_walk_is_saved_with_names_and_numbers(show, settle, builtin, step):
-    page = show(at("walk", step=STEPS.index(step), layer=1, head=2))
+    page = show(at("walk", step=step, layer=1, head=2))
     svg = words(saved(page, "SVG"))
     for label in page.locator(".scene .label").all_inner_texts():
         name = re.match(r"\W*([^\W\d][^\d×·\n]*)?", label).group(1)  # without signs and sizes
@@ -82,12 +83,12 @@ def test_every_step_of_the_walk_is_saved_with_names_and_numbers(show, settle, bu
 
 
 def test_probabilities_are_not_called_scores(show, builtin):
-    svg = words(saved(show(at("walk", step=STEPS.index("choice"))), "SVG"))
+    svg = words(saved(show(at("walk", step="choice")), "SVG"))
     assert "probability" in svg and "score" in svg
     for guess in builtin.predict(TEXT, k=10):
         assert guess.text.replace(" ", "·") in svg
         assert said(guess.probability) in svg
-    whole = words(saved(show(at("walk", step=STEPS.index("whole"))), "SVG"))
+    whole = words(saved(show(at("walk", step="whole")), "SVG"))
     assert said(builtin.predict(TEXT, k=1)[0].probability) in whole
     assert [one for one in whole if one.startswith("Block")] == [
         f"Block {layer}" for layer in reversed(range(builtin.config.layers))
@@ -95,7 +96,7 @@ def test_probabilities_are_not_called_scores(show, builtin):
 
 
 def test_the_data_of_a_table_is_saved_with_it(show, builtin):
-    page = show(at("walk", step=STEPS.index("softmax"), layer=1, head=2))
+    page = show(at("walk", step="softmax", layer=1, head=2))
     table = json.loads(saved(page, "JSON"))["table"]
     weights = run(builtin, TEXT)["blocks.1.attention.weights"][2]
     assert table == [pytest.approx(row.tolist(), abs=1e-5) for row in weights]

@@ -8,15 +8,16 @@ import pytest
 
 from cutaway.inspect.arithmetic import explain
 from cutaway.inspect.runs import run
-from cutaway.inspect.walk import PICTURES
+from cutaway.models.gpt2.shape import SIZES
+from cutaway.models.steps import model_map
 
 TEXT = "A robot must obey orders"
-STEPS = list(PICTURES)
+STEPS = [step.name for step in model_map(SIZES["gpt2"]).steps]
 ADDRESSED = "address => document.querySelector('[data-made=address]')?.textContent === address"
 
 
 def at(step: str, text: str = TEXT, **more: object) -> str:
-    return f"#/walk?text={quote(text)}&step={STEPS.index(step)}" + "".join(
+    return f"#/walk?text={quote(text)}&step={step}" + "".join(
         f"&{name}={quote(str(value))}" for name, value in more.items()
     )
 
@@ -100,19 +101,19 @@ def test_arrows_walk_through_every_step_and_the_address_follows(show, builtin):
     layers = builtin.config.layers
     for _ in range(len(STEPS) - 1 + inside * (layers - 1)):
         page.keyboard.press("ArrowRight")
-    page.wait_for_function(HAS, arg=[f"step={len(STEPS) - 1}", f"layer={layers - 1}"])
+    page.wait_for_function(HAS, arg=["step=choice", f"layer={layers - 1}"])
     assert page.get_by_role("button", name="Step forward").is_disabled()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
-    page.wait_for_function(HAS, arg=[f"step={STEPS.index('mlp_residual')}"])
+    page.wait_for_function(HAS, arg=["step=mlp_residual"])
 
 
 def test_space_plays_and_pauses(show):
     page = show(at("whole"))
     page.locator("h1").focus()
     page.keyboard.press("Space")
-    page.wait_for_function("location.hash.includes('step=1')")
+    page.wait_for_function("location.hash.includes('step=token')")
     page.keyboard.press("Space")
     page.get_by_role("button", name="Play", exact=True).wait_for()
 
@@ -122,7 +123,7 @@ def test_every_floor_of_the_stack_is_a_way_in(show, settle, builtin):
     assert page.locator(".stack .block").count() == builtin.config.layers
     page.get_by_role("button", name="Block 3: MLP").click()
     settle(page)
-    assert f"step={STEPS.index('mlp_norm')}" in page.url and "layer=3" in page.url
+    assert "step=mlp_norm" in page.url and "layer=3" in page.url
 
 
 def test_a_cell_is_chosen_by_click_and_moved_by_keyboard_and_stays_in_the_link(show, settle, builtin):
@@ -172,3 +173,20 @@ def test_axe_finds_nothing_at_any_kind_of_step(show, axe, step):
     page.add_script_tag(content=axe)
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     assert [(one["id"], [node["html"][:160] for node in one["nodes"]][:3]) for one in found["violations"]] == []
+
+
+OLD = [
+    "The whole", "Token", "Embedding", "Position", "Sum", "Layer norm", "Query, key, value", "Into heads", "Scores",
+    "Mask", "Softmax", "Sum of values", "Merge", "Projection", "Add", "Layer norm", "First layer", "GELU",
+    "Second layer", "Add", "Final layer norm", "Scores of all tokens", "Choice",
+]  # fmt: skip
+"""What a link opened when it held a step by its number."""
+
+
+def test_old_links_with_a_number_open_at_the_same_step_and_new_ones_hold_its_name(show, settle):
+    page = show(at("whole"))
+    for number, title in enumerate(OLD):
+        page.evaluate("place => { location.hash = place }", f"#/walk?text={quote(TEXT)}&layer=2&step={number}")
+        settle(page)
+        assert page.locator("#walk-step").inner_text().startswith(title), number
+        assert f"step={number}" not in page.url and (f"step={STEPS[number]}" in page.url or not number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -16,11 +16,9 @@ from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.numbers import rounded
 from cutaway.inspect.runs import Run
 from cutaway.models.architecture import Place, places
+from cutaway.models.steps import LOGITS, PROBABILITIES, SOFTMAX_OF_LOGITS
 from cutaway.parts.trace import within
 
-PROBABILITIES = "probabilities"
-"""Not a step of the model but the last of the walk: softmax over the logits."""
-SOFTMAX_OF_LOGITS = Place(PROBABILITIES, ("token", "column"), "softmax", ("logits",))
 STANDARDIZED = ".standardized"
 """After the name of a norm: its vector before gain and bias, less its mean and divided by its standard deviation."""
 HIDDEN = torch.finfo(torch.float16).min
@@ -48,7 +46,9 @@ class Cell:
     head: int | None
     column: int
     kind: str
-    """lookup, add, standard, norm, product, score, mask, softmax, mix, copy or activation."""
+    """lookup, add, standard, norm, product, score, mask, softmax, mix, copy or activation; given, where the model's map
+    names an operation that nobody can take apart.
+    """
     value: float
     total: float
     parts: dict[str, float]
@@ -99,6 +99,8 @@ class At:
     place: Place
     position: int
     column: int
+    width: int
+    """How many columns there are."""
     head: int
     plain: bool = False
     """Of a norm: its vector before gain and bias."""
@@ -108,8 +110,13 @@ class At:
         return self.run[self.place.inputs[number]][self.position].double()
 
     def of_head(self, number: int = 0) -> Tensor:
-        """The same where it is divided into heads: what this head made for every token. [token, column]"""
-        return self.run[self.place.inputs[number]][self.head].double()
+        """The same of every token; where it is divided into heads, what this head made. [token, column]"""
+        found = self.run[self.place.inputs[number]].double()
+        return found[self.head] if self.known[self.place.inputs[number]].axes[0] == "head" else found
+
+    @property
+    def known(self) -> Mapping[str, Place]:
+        return places(self.run.lm.config)
 
     @property
     def module(self) -> Any:
@@ -135,12 +142,13 @@ def explain(run: Run, name: str, position: int, column: int | str, head: int | N
     position, head = run.position(position), None if head is None else run.head(head)
     row = _row(run, name, position, head)
     if isinstance(column, str):
-        if name not in ("logits", PROBABILITIES):
+        if name not in (LOGITS, PROBABILITIES):
             raise CutawayError(f"The columns of {name} are numbers, not tokens: {column!r:.80} is none of them.")
         column = run.token(column).id
     column = within(place.axes[-1], column, len(row))
-    made = MAKERS[place.operation](At(run, place, position, column, head or 0, name.endswith(STANDARDIZED)))
     value = float(row[column])
+    at = At(run, place, position, column, len(row), head or 0, name.endswith(STANDARDIZED))
+    made = MAKERS[place.operation](at) if place.operation in MAKERS else Made("given", value)
     listed: tuple[Term, ...] = ()
     count, rest = 0, 0.0
     if made.product is not None and made.left is not None and made.right is not None:
@@ -157,9 +165,9 @@ def explain(run: Run, name: str, position: int, column: int | str, head: int | N
 
 def _row(run: Run, name: str, position: int, head: int | None) -> Tensor:
     """The vector that the number stands in."""
-    if name in ("logits", PROBABILITIES):
+    if name in (LOGITS, PROBABILITIES):
         logits = run.logits([position])[0]
-        return logits if name == "logits" else logits.softmax(-1)
+        return logits if name == LOGITS else logits.softmax(-1)
     if name.endswith(STANDARDIZED):
         return standardized(run, name.removesuffix(STANDARDIZED), position)
     return run[name][position] if head is None else run[name][head, position]
@@ -200,8 +208,7 @@ def linear(at: At) -> Made:
     """A vector times a column of a matrix, plus a bias where there is one."""
     matrix, bias = at.module.weight, getattr(at.module, "bias", None)
     which, shares = at.place.share
-    wide = len(matrix) // shares // (at.run.lm.config.heads if at.place.axes[0] == "head" else 1)
-    output = which * (len(matrix) // shares) + at.head * wide + at.column
+    output = which * (len(matrix) // shares) + at.head * at.width + at.column
     vector, weights = at.vector(), matrix[output].double()
     terms = vector * weights
     dot = float(terms.sum())
@@ -243,8 +250,16 @@ def mix(at: At) -> Made:
     """The values of all tokens, each times the weight it is looked at with."""
     weights, values = at.of_head(0)[at.position], at.of_head(1)[:, at.column]
     terms = weights * values
-    seen = at.position + 1
+    seen = at.position + 1 if is_masked(at.place.inputs[0], at.known) else len(terms)
     return Made("mix", float(terms.sum()), {}, weights[:seen], values[:seen], terms[:seen])
+
+
+def is_masked(name: str, known: Mapping[str, Place]) -> bool:
+    """Whether these weights were made of scores behind a mask."""
+    place = known[name]
+    return place.operation == "mask" or any(
+        is_masked(one, known) for one in place.inputs if known[one].axes[-1] == "key"
+    )
 
 
 def merge(at: At) -> Made:

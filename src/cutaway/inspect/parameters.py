@@ -60,8 +60,8 @@ class Parameters:
         return {
             "total": self.total,
             "per_block": self.per_block,
-            "blocks": config.layers,
-            "tied": config.tied,
+            "blocks": len({one.block for one in self.matrices} - {None}),
+            "tied": getattr(config, "tied", False),
             "parts": self.parts(),
             "paper": (paper := in_the_paper(config)) and paper.to_json(),
             "matrices": [

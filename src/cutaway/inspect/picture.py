@@ -54,7 +54,7 @@ def picture(lm: LanguageModel, name: str, size: int = 64) -> Picture:
         raise CutawayError(f"A picture has 1 cell or more each way, not {size}.")
     matrix = find(lm.config, name)
     weights = looked_at(dict(lm.model.named_parameters())[matrix.name])
-    if name != matrix.name and matrix.block is not None:
+    if name != matrix.name and matrix.transposed:
         weights = weights.T
     shape = weights.shape
     if weights.ndim == 1:

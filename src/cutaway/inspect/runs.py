@@ -14,7 +14,7 @@ from cutaway.checks import is_id
 from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import Token, token
 from cutaway.models.architecture import places
-from cutaway.models.gpt2.model import Block
+from cutaway.models.gpt2.model import GPT, Block
 from cutaway.parts.cache import Cache
 from cutaway.parts.trace import Fused, Trace, check_name, within
 
@@ -132,10 +132,10 @@ class Run:
 
     def layer(self, layer: int) -> int:
         """A layer's number, checked; negative ones count from the last."""
-        return within("layer", layer, self.lm.config.layers)
+        return within("layer", layer, getattr(self.lm.config, "layers", 1))
 
     def head(self, head: int) -> int:
-        return within("head", head, self.lm.config.heads)
+        return within("head", head, getattr(self.lm.config, "heads", 1))
 
     def position(self, position: int) -> int:
         """A token's position, checked; -1 is the last."""
@@ -171,7 +171,7 @@ class Run:
             "text": self.text,
             "tokens": [one.to_dict() for one in self.tokens],
             "prompt": self.prompt,
-            "shape": {name: getattr(config, name) for name in shape},
+            "shape": {name: getattr(config, name) for name in shape if hasattr(config, name)},
             "recommended": self.lm.recommended,
             "names": list(places(config)),
             "changes": [change.to_dict() for change in self.changes],
@@ -239,9 +239,11 @@ def carry(
         trace = trace.row(0)
         trace.kept = {name: torch.cat((after[name][..., :known, :], new), -2) for name, new in trace.kept.items()}
         return Run(lm, tuple(ids), prompt, (), trace)
-    hidden = lm.model.read(torch.tensor([ids], device=lm.device), trace=trace)
+    text = torch.tensor([ids], device=lm.device)
     if keep == "*":
-        lm.model.score(hidden, trace)
+        lm.model(text, trace=trace)
+    else:
+        lm.model.read(text, trace=trace)  # the scores over the vocabulary would be the largest of all
     return Run(lm, tuple(ids), prompt, tuple(changes), trace.row(0))
 
 
@@ -281,15 +283,19 @@ def check(lm: LanguageModel, ids: Sequence[int]) -> None:
     """Refuse a text with nothing to look at, or more than the model can look at."""
     if not ids:
         raise CutawayError("There is no text to inspect. Give at least one word.")
-    if len(ids) > lm.config.context:
+    if len(ids) > getattr(lm.config, "context", len(ids)):
         raise CutawayError(
             f"The text is {len(ids):,} tokens long and {lm.name} has a context of {lm.config.context:,}. Shorten it."
         )
 
 
 def keep_for(lm: LanguageModel, tokens: int) -> str | tuple[str, ...]:
-    """Everything, if it is not too much for so many tokens; else the residual stream."""
+    """Everything, if it is not too much for so many tokens, or if the blocks cannot be run again one by one; else the
+    residual stream.
+    """
     shape = lm.config
+    if not isinstance(lm.model, GPT):
+        return "*"
     inside = 3 * shape.heads * tokens + 10 * shape.width + 2 * shape.mlp_width
     numbers = tokens * (shape.layers * inside + shape.vocabulary)
     return "*" if 4 * numbers <= KEEP_WHOLE else STREAM

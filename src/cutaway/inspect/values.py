@@ -12,6 +12,7 @@ from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import Array, array, rounded
 from cutaway.inspect.runs import Run
 from cutaway.models.architecture import places
+from cutaway.models.steps import LOGITS
 from cutaway.parts.trace import check_name
 
 
@@ -22,6 +23,8 @@ class Values:
     name: str
     axes: tuple[str, ...]
     values: Array
+    masked: bool = False
+    """Whether a mask made it: what it hides is no number."""
 
     @property
     def norm(self) -> float | None:
@@ -29,7 +32,7 @@ class Values:
         return float(np.linalg.norm(self.values)) if self.axes == ("column",) else None
 
     def to_dict(self) -> dict[str, Any]:
-        shown = hidden_as_nan(self.values) if self.name.endswith(".masked") else self.values
+        shown = hidden_as_nan(self.values) if self.masked else self.values
         return {
             "name": self.name,
             "axes": list(self.axes),
@@ -44,7 +47,7 @@ def values(run: Run, name: str, position: int | None = None, head: int | None = 
     known = places(run.lm.config)
     check_name(name, known)
     axes = known[name].axes
-    if name == "logits" and position is not None:
+    if name == LOGITS and position is not None:
         return Values(name, ("column",), array(run.logits([run.position(position)])[0]))
     found = run[name]
     if head is not None:
@@ -53,7 +56,7 @@ def values(run: Run, name: str, position: int | None = None, head: int | None = 
         found, axes = found[run.head(head)], axes[1:]
     if position is not None:
         found, axes = found[..., run.position(position), :], (*axes[:-2], axes[-1])
-    return Values(name, axes, array(found))
+    return Values(name, axes, array(found), known[name].operation == "mask")
 
 
 def hidden_as_nan(masked: Array) -> Array:

@@ -1,9 +1,13 @@
-"""The token's journey in steps: for each, the vectors and matrices of its picture, at one token, layer and head."""
+"""The token's journey in steps: for each, the vectors and matrices of its picture, at one token, layer and head.
+
+The steps are those of the model's map; a picture is made by the operation that makes the step's places.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,11 +15,13 @@ import torch
 from torch import Tensor
 
 from cutaway.errors import CutawayError, nearest
-from cutaway.inspect.arithmetic import PROBABILITIES, STANDARDIZED, standardized
+from cutaway.inspect.arithmetic import STANDARDIZED, is_masked, standardized
 from cutaway.inspect.numbers import Array, Token, array, rounded
 from cutaway.inspect.parameters import find
 from cutaway.inspect.picture import picture
 from cutaway.inspect.runs import Run
+from cutaway.models.architecture import Place, places
+from cutaway.models.steps import LOGITS, PROBABILITIES, StepSpec, model_map
 
 NEIGHBOURS = 3
 """So many rows of a matrix are shown above and below the one that is read."""
@@ -82,44 +88,47 @@ class Here:
     head: int
     position: int
     limit: int
+    made: tuple[Place, ...]
+    """What the step makes, at this layer."""
 
-    def full(self, name: str) -> str:
-        return f"blocks.{self.layer}{name}" if name.startswith(".") else name
+    @cached_property
+    def known(self) -> dict[str, Place]:
+        return places(self.run.lm.config)
 
-    def vector(self, role: str, name: str) -> Part:
-        """A vector of this token."""
-        name = self.full(name)
-        return Part(role, name, "position", (self.position,), array(self.run[name][self.position][None]))
+    @property
+    def place(self) -> Place:
+        return self.made[0]
 
-    def heads(self, role: str, name: str) -> Part:
-        """What every head has for this token. [head, column]"""
-        name = self.full(name)
+    def own(self, role: str, name: str) -> Part:
+        """What this token has: its vector, or every head's. [1 or head, column]"""
+        if self.known[name].axes[0] != "head":
+            return self.tokens(role, name, [self.position])
         found = array(self.run[name][:, self.position])
         return Part(role, name, "head", tuple(range(len(found))), found)
 
     def tokens(self, role: str, name: str, rows: Sequence[int]) -> Part:
-        """What this head has for some tokens. [token, column]"""
-        name = self.full(name)
-        return Part(role, name, "position", tuple(rows), array(self.run[name][self.head][list(rows)]))
+        """What this head has for some tokens, or where there are no heads they have themselves. [token, column]"""
+        return Part(role, name, "position", tuple(rows), array(self.of_head(name)[list(rows)]))
 
     def row(self, role: str, name: str, keys: Sequence[int]) -> Part:
-        """This token's row of a table of this head, one key a row. [key, 1]"""
-        name = self.full(name)
-        found = array(self.run[name][self.head, self.position][list(keys)][:, None])
+        """This token's row of a table, one key a row. [key, 1]"""
+        found = array(self.of_head(name)[self.position][list(keys)][:, None])
         return Part(role, name, "position", tuple(keys), found)
 
-    def before(self, role: str) -> Part:
-        """The residual stream that enters this block."""
-        return self.vector(role, f"blocks.{self.layer - 1}.residual" if self.layer else "residual.0")
+    def of_head(self, name: str) -> Tensor:
+        return self.run[name][self.head] if self.known[name].axes[0] == "head" else self.run[name]
 
-    def looked_at(self) -> list[int]:
+    def attended(self) -> list[int]:
         """The tokens shown in a list of keys: all, or of a long text those with most weight and those nearest by."""
         count = len(self.run)
         if count <= self.limit:
             return list(range(count))
-        weights = self.run[self.full(".attention.weights")][self.head, self.position]
+        name = self.place.inputs[0] if self.place.operation == "mix" else self.place.name
+        for place in self.known.values():  # from the scores to the weights made of them
+            if name in place.inputs and place.axes[-1] == "key":
+                name = place.name
         near = range(max(0, self.position - self.limit // 3), min(count, self.position + self.limit // 6))
-        best = weights.argsort(descending=True).tolist()
+        best = self.of_head(name)[self.position].argsort(descending=True).tolist()
         chosen = dict.fromkeys([*near, *best])
         return sorted(list(chosen)[: self.limit])
 
@@ -128,17 +137,26 @@ Picture = tuple[list[Part], list[int], tuple[int, ...]]
 """The parts, the vocabulary entries among them, and the shape of the matrix."""
 
 
-def whole(at: Here) -> Picture:
-    """The stream at this token from the bottom of the stack to the top; row 0 is before the first block."""
-    layers = at.run.lm.config.layers
-    stream = torch.stack([at.run.before(layer)[at.position] for layer in range(layers)])
-    last = at.run[f"blocks.{layers - 1}.residual"][at.position]
-    middle = torch.stack([at.run[f"blocks.{layer}.residual.middle"][at.position] for layer in range(layers)])
-    parts = [
-        Part("stream", "residual.0", "layer", tuple(range(layers + 1)), array(torch.cat([stream, last[None]]))),
-        Part("middle", "residual.middle", "layer", tuple(range(layers)), array(middle)),
-    ]
-    ends, best, _ = choice(at)
+def stack(at: Here) -> Picture:
+    """The stream at this token from the bottom of the stack to the top; row 0 is before the first block. Then what each
+    part of a block but the last hands on.
+    """
+    steps, layers = model_map(at.run.lm.config).steps, model_map(at.run.lm.config).layers
+    last = {step.group: step.places[-1] for step in steps if step.block}  # the place each part ends with
+    *between, end = last.values()
+    entry = next(place for place in at.known.values() if place.block == 0).inputs[0]
+
+    def through(role: str, name: str, names: list[str]) -> Part:
+        found = torch.stack([at.run[one][at.position] for one in names])
+        return Part(role, name, "layer", tuple(range(len(names))), array(found))
+
+    def everywhere(pattern: str) -> list[str]:
+        return [pattern.replace("*", str(layer)) for layer in range(layers)]
+
+    parts = [through("stream", entry, [entry, *everywhere(end)])]
+    for one in between:
+        parts.append(through(one.rpartition(".")[2], one.removeprefix("blocks.*."), everywhere(one)))
+    ends, best, _ = choose(at) if LOGITS in at.known else nothing(at)
     return [*parts, *ends], best, ()
 
 
@@ -146,106 +164,75 @@ def nothing(at: Here) -> Picture:
     return [], [], ()
 
 
-def embedding(at: Here) -> Picture:
-    matrix = at.run.lm.model.token_embedding.weight
-    rows = around(at.run.ids[at.position], len(matrix))
-    table = Part("matrix", "token_embedding.weight", "weight", tuple(rows), array(matrix[rows]))
-    return [table, at.vector("out", "token_embedding")], rows, tuple(matrix.shape)
+def look_up(at: Here) -> Picture:
+    """A row of a matrix, among its neighbours."""
+    matrix, of_text = weight(at), at.place.inputs == ("ids",)
+    rows = around(at.run.ids[at.position] if of_text else at.position, len(matrix))
+    table = Part("matrix", f"{at.place.module}.weight", "weight", tuple(rows), array(matrix[rows]))
+    return [table, at.own("out", at.place.name)], rows if of_text else [], tuple(matrix.shape)
 
 
-def place(at: Here) -> Picture:
-    matrix = at.run.lm.model.position_embedding.weight
-    rows = around(at.position, len(matrix))
-    table = Part("matrix", "position_embedding.weight", "weight", tuple(rows), array(matrix[rows]))
-    return [table, at.vector("out", "position_embedding")], [], tuple(matrix.shape)
+def add(at: Here) -> Picture:
+    a, b = at.place.inputs
+    return [at.own("a", a), at.own("b", b), at.own("out", at.place.name)], [], ()
 
 
-def entry(at: Here) -> Picture:
-    names = {"a": "token_embedding", "b": "position_embedding", "out": "residual.0"}
-    return [at.vector(role, name) for role, name in names.items()], [], ()
+def norm(at: Here) -> Picture:
+    name, learned = at.place.name, at.run.lm.model.get_submodule(at.place.module)
+    gain, bias = (
+        Part(role, f"{at.place.module}.{kind}", "weight", (0,), array(getattr(learned, kind)[None]))
+        for role, kind in (("gain", "weight"), ("bias", "bias"))
+    )
+    plain = array(standardized(at.run, name, at.position)[None])
+    standard = Part("standard", f"{name}{STANDARDIZED}", "position", (at.position,), plain)
+    return [at.own("in", at.place.inputs[0]), standard, gain, bias, at.own("out", name)], [], ()
 
 
-def norm(source: str, module: str, out: str) -> Callable[[Here], Picture]:
-    def make(at: Here) -> Picture:
-        learned = at.run.lm.model.get_submodule(at.full(module).lstrip("."))
-        gain, bias = (
-            Part(role, f"{at.full(module)}.{kind}", "weight", (0,), array(getattr(learned, kind)[None]))
-            for role, kind in (("gain", "weight"), ("bias", "bias"))
-        )
-        before = at.vector("in", source) if source else at.before("in")
-        name = at.full(out)
-        plain = array(standardized(at.run, name, at.position)[None])
-        standard = Part("standard", f"{name}{STANDARDIZED}", "position", (at.position,), plain)
-        return [before, standard, gain, bias, at.vector("out", out)], [], ()
-
-    return make
+def linear(at: Here) -> Picture:
+    """A vector times a matrix; one matrix may make several things."""
+    table, shape = matrix(at)
+    return [at.own("in", at.place.inputs[0]), table, *show(at)[0]], [], shape
 
 
-def made(at: Here) -> Picture:
-    """Query, key and value from one matrix."""
-    table, shape = matrix(at, ".attention.queries_keys_values")
-    return [at.vector("in", ".attention.norm"), table, *split(at)[0]], [], shape
+def show(at: Here) -> Picture:
+    """What the step is about, and nothing of how it was made."""
+    alone = len(at.made) == 1
+    return [at.own("out" if alone else one.name.rpartition(".")[2], one.name) for one in at.made], [], ()
 
 
-def split(at: Here) -> Picture:
-    return [at.heads(name, f".attention.{name}") for name in ("queries", "keys", "values")], [], ()
+def score(at: Here) -> Picture:
+    shown, (queries, keys) = at.attended(), at.place.inputs
+    query = at.tokens("query", queries, [at.position])
+    return [query, at.tokens("keys", keys, shown), at.row("out", at.place.name, shown)], [], ()
 
 
-def scores(at: Here) -> Picture:
-    shown = at.looked_at()
-    query = at.tokens("query", ".attention.queries", [at.position])
-    keys = at.tokens("keys", ".attention.keys", shown)
-    return [query, keys, at.row("out", ".attention.scores", shown)], [], ()
-
-
-def table(before: str, after: str) -> Callable[[Here], Picture]:
-    def make(at: Here) -> Picture:
-        shown = at.looked_at()
-        return [at.row("in", before, shown), at.row("out", after, shown)], [], ()
-
-    return make
+def table(at: Here) -> Picture:
+    shown = at.attended()
+    return [at.row("in", at.place.inputs[0], shown), at.row("out", at.place.name, shown)], [], ()
 
 
 def mix(at: Here) -> Picture:
-    shown = [key for key in at.looked_at() if key <= at.position]
-    weights, values = at.row("weights", ".attention.weights", shown), at.tokens("values", ".attention.values", shown)
-    return [weights, values, at.tokens("out", ".attention.heads", [at.position])], [], ()
+    weights, values = at.place.inputs
+    shown = [key for key in at.attended() if key <= at.position or not is_masked(weights, at.known)]
+    out = at.tokens("out", at.place.name, [at.position])
+    return [at.row("weights", weights, shown), at.tokens("values", values, shown), out], [], ()
 
 
-def merge(at: Here) -> Picture:
-    return [at.heads("in", ".attention.heads"), at.vector("out", ".attention.merged")], [], ()
+def change(at: Here) -> Picture:
+    """What goes in, and what comes out."""
+    before = [at.own("in", one) for one in at.place.inputs[:1] if one in at.known]
+    return [*before, at.own("out", at.place.name)], [], ()
 
 
-def product(source: str, weights: str, out: str) -> Callable[[Here], Picture]:
-    def make(at: Here) -> Picture:
-        drawn, shape = matrix(at, weights)
-        return [at.vector("in", source), drawn, at.vector("out", out)], [], shape
-
-    return make
-
-
-def residual(before: str, added: str, out: str) -> Callable[[Here], Picture]:
-    def make(at: Here) -> Picture:
-        stream = at.vector("a", before) if before else at.before("a")
-        return [stream, at.vector("b", added), at.vector("out", out)], [], ()
-
-    return make
-
-
-def activation(at: Here) -> Picture:
-    return [at.vector("in", ".mlp.hidden"), at.vector("out", ".mlp.activation")], [], ()
-
-
-def logits(at: Here) -> Picture:
+def rank(at: Here) -> Picture:
     found, best = likeliest(at)
-    scores = Part("out", "logits", "id", tuple(best), array(found[best][:, None]))
-    config = at.run.lm.config
-    return [at.vector("in", "final_norm"), scores], best, (config.width, config.vocabulary)
+    scores = Part("out", LOGITS, "id", tuple(best), array(found[best][:, None]))
+    return [at.own("in", at.place.inputs[0]), scores], best, tuple(weight(at).shape[::-1])
 
 
-def choice(at: Here) -> Picture:
+def choose(at: Here) -> Picture:
     found, best = likeliest(at)
-    scores = Part("in", "logits", "id", tuple(best), array(found[best][:, None]))
+    scores = Part("in", LOGITS, "id", tuple(best), array(found[best][:, None]))
     shares = Part("out", PROBABILITIES, "id", tuple(best), array(found.softmax(-1)[best][:, None]))
     return [scores, shares], best, ()
 
@@ -258,11 +245,19 @@ def likeliest(at: Here) -> tuple[Tensor, list[int]]:
     return found, best
 
 
-def matrix(at: Here, name: str) -> tuple[Part, tuple[int, ...]]:
-    """A matrix of this block as a small picture, inputs x outputs."""
-    drawn = picture(at.run.lm, find(at.run.lm.config, f"{at.full(name)}.weight").stored, MATRIX)
+def weight(at: Here) -> Tensor:
+    """The matrix that the step uses, as torch has it."""
+    return at.run.lm.model.get_parameter(f"{at.place.module}.weight")
+
+
+def matrix(at: Here) -> tuple[Part, tuple[int, ...]]:
+    """The same as a small picture, inputs x outputs."""
+    spec = find(at.run.lm.config, f"{at.place.module}.weight")
+    drawn = picture(at.run.lm, spec.stored, MATRIX)
     strongest = np.where(-drawn.low > drawn.high, drawn.low, drawn.high)  # a mean of many weights would be all grey
-    return Part("weights", drawn.name, "weight", tuple(range(len(strongest))), strongest), tuple(drawn.shape)
+    if not spec.transposed:
+        strongest = strongest.T
+    return Part("weights", drawn.name, "weight", tuple(range(len(strongest))), strongest), spec.ours[::-1]
 
 
 def around(row: int, rows: int) -> list[int]:
@@ -272,40 +267,28 @@ def around(row: int, rows: int) -> list[int]:
 
 
 PICTURES: dict[str, Callable[[Here], Picture]] = {
-    "whole": whole,
-    "token": nothing,
-    "embedding": embedding,
-    "position": place,
-    "entry": entry,
-    "attention_norm": norm("", ".attention_norm", ".attention.norm"),
-    "made": made,
-    "split": split,
-    "scores": scores,
-    "mask": table(".attention.scores", ".attention.masked"),
-    "softmax": table(".attention.masked", ".attention.weights"),
-    "mix": mix,
-    "merge": merge,
-    "projection": product(".attention.merged", ".attention.projection", ".attention.output"),
-    "attention_residual": residual("", ".attention.output", ".residual.middle"),
-    "mlp_norm": norm(".residual.middle", ".mlp_norm", ".mlp.norm"),
-    "widen": product(".mlp.norm", ".mlp.widen", ".mlp.hidden"),
-    "activation": activation,
-    "narrow": product(".mlp.activation", ".mlp.projection", ".mlp.output"),
-    "mlp_residual": residual(".residual.middle", ".mlp.output", ".residual"),
-    "final_norm": norm("", "final_norm", "final_norm"),
-    "logits": logits,
-    "choice": choice,
-}
-"""Every step, in the order of the walk; those between entry and final_norm are taken in every block."""
+    "stack": stack, "token": nothing, "look up": look_up, "add": add, "norm": norm, "linear": linear, "show": show,
+    "score": score, "mask": table, "softmax": table, "mix": mix, "rank": rank, "choose": choose,
+}  # fmt: skip
+"""How the picture of a step is made, by its operation; of any other it shows what changed."""
 
 
 @torch.no_grad()
 def walk(run: Run, step: str, layer: int = 0, head: int = 0, position: int = -1, limit: int = 32) -> Step:
     """What the picture of a step shows. Lists of tokens have at most `limit` rows."""
-    if step not in PICTURES:
-        raise CutawayError(f"The walk has no step {step!r}.{nearest(step, PICTURES)}")
+    steps = {one.name: one for one in model_map(run.lm.config).steps}
+    if step not in steps:
+        raise CutawayError(f"The walk has no step {step!r}.{nearest(step, steps)}")
     layer, head, position = run.layer(layer), run.head(head), run.position(position)
-    # The final norm reads the stream as a block after the last would.
-    at = Here(run, run.lm.config.layers if step == "final_norm" else layer, head, position, limit)
-    parts, ids, shape = PICTURES[step](at)
+    at = Here(run, layer, head, position, limit, made_at(run, steps[step], layer))
+    parts, ids, shape = PICTURES.get(steps[step].operation, change)(at)
     return Step(step, layer, head, position, tuple(parts), tuple(run.token(one) for one in ids), shape)
+
+
+def made_at(run: Run, step: StepSpec, layer: int) -> tuple[Place, ...]:
+    """The places that the step makes in this block."""
+    known = places(run.lm.config)
+    names = [name.replace("*", str(layer)) for name in step.places]
+    if step.block and not any(name in known for name in names):
+        raise CutawayError(f"Block {layer} has no step {step.name!r}. Choose another block.")
+    return tuple(known[name] for name in names if name in known)

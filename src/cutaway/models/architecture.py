@@ -55,16 +55,35 @@ class Place:
     """One named intermediate of a forward pass: its axes, and what made it from what."""
 
     name: str
+    """What a trace calls it; inside a stack it begins with `blocks.N.`. The scores over the vocabulary are `logits`."""
     axes: tuple[str, ...]
     """Without the batch: token, column (of a vector), head, key (a token that is attended to)."""
     operation: str
-    """look up, add, norm, linear, score, mask, softmax, mix, merge or activate."""
+    """look up, add, norm, linear, score, mask, softmax, mix, merge or activate: for these there is a picture, and the
+    arithmetic. Any other is shown as what goes in and what comes out.
+    """
     inputs: tuple[str, ...]
     """The places it is made of; a look-up is made of the `ids` or the `positions`."""
     module: str = ""
     """The module whose weights or settings the operation uses."""
     share: tuple[int, int] = (0, 1)
     """Which part of the module's outputs it is, of how many: one matrix may make query, key and value."""
+    steps: tuple[str, ...] = ()
+    """The steps of the walk that show it: the one that makes it first. Without any it is a step of its own name."""
+    kind: str = ""
+    """What it is in a picture, for its colour and its word: query, hidden, ...; else what the operation makes."""
+
+    @property
+    def block(self) -> int | None:
+        """The block that makes it; None outside the stack."""
+        first, _, rest = self.name.partition(".")
+        number = rest.partition(".")[0]
+        return int(number) if first == "blocks" and number.isdecimal() else None
+
+    @property
+    def pattern(self) -> str:
+        """Its name in every block: `blocks.*.attention.scores`."""
+        return self.name if self.block is None else f"blocks.*.{self.name.split('.', 2)[2]}"
 
 
 class Architecture(Protocol):

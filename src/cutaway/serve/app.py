@@ -2,6 +2,7 @@
 
     GET  /api/models                      what can be chosen
     POST /api/models          {name}      wake one;  GET /api/models/waking?name=  how far it is
+    GET  /api/models/map?name=            its steps and its places, by which the pages draw it
     POST /api/tokens          {model, text, ids}    how a text is cut, and what ids stand for
     POST /api/traces          {model, text, more}   carry a text through; gives an id, the tokens and the shapes
     GET  /api/progress                    how far the answer is that is being computed

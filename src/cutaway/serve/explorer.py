@@ -59,8 +59,9 @@ class Explorer:
     def tokens(self, lm: LanguageModel, text: str, more: Sequence[int]) -> list[int]:
         """The text's ids and the tokens picked after it; the end token stands for nothing at all, as in training."""
         ids = [*lm.ids(text), *lm.ids(list(more))] or [lm.config.end]
-        if len(ids) > lm.config.context:
-            raise TooLong(len(ids), lm.config.context)
+        context = getattr(lm.config, "context", len(ids))  # a model without positions reads any text
+        if len(ids) > context:
+            raise TooLong(len(ids), context)
         return ids
 
     def trace(

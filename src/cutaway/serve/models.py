@@ -149,20 +149,13 @@ def config_in(folder: Path) -> Config | None:
         return None
 
 
-def entry(name: str, config: Config, where: str, size: int | None = None) -> dict[str, Any]:
+def entry(name: str, config: Any, where: str, size: int | None = None) -> dict[str, Any]:
     """A model as the menu shows it."""
     return {"name": name, "where": where, "bytes": size, **shape(config)}
 
 
-def shape(config: Config) -> dict[str, Any]:
-    """The numbers of a model's shape that the pages draw by."""
-    return {
-        "layers": config.layers,
-        "heads": config.heads,
-        "width": config.width,
-        "head_width": config.head_width,
-        "mlp_width": config.mlp_width,
-        "context": config.context,
-        "vocabulary": config.vocabulary,
-        "parameters": parameters(config).total,
-    }
+def shape(config: Any) -> dict[str, Any]:
+    """The numbers of a model's shape that the pages draw by; not every kind of model has all of them."""
+    names = ("layers", "heads", "width", "head_width", "mlp_width", "context", "vocabulary")
+    found = {name: getattr(config, name) for name in names if hasattr(config, name)}
+    return {**found, "parameters": parameters(config).total}

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cutaway.models.architecture import places
 
 if TYPE_CHECKING:
     from starlette.requests import Request
-
-    from cutaway.models.gpt2.model import GPT, Block
+    from torch import nn
 
 T = TypeVar("T")
 LOOK = 0.05
@@ -54,9 +55,9 @@ class Worker:
         finally:
             self.gone = None
 
-    def expect(self, passes: int, model: GPT) -> None:
+    def expect(self, passes: int, model: nn.Module) -> None:
         """Say how many passes through this model the work that is being done takes, for those who watch."""
-        self.steps = 2 * passes * len(model.blocks)
+        self.steps = passes * len(norms(model))
 
     def progress(self) -> dict[str, Any]:
         """How far the work being done is: the share of its steps (None where nobody knows), and since when."""
@@ -71,13 +72,18 @@ class Worker:
         if self.gone is not None and self.gone.is_set():
             raise Outdated
 
-    def watch(self, model: GPT) -> None:
-        """Have this model ask, twice in each of its blocks, whether anybody still waits."""
-        for block in cast("Iterable[Block]", model.blocks):  # its norms are made whether it goes up or back
-            block.attention_norm.register_forward_pre_hook(self.check)
-            block.mlp_norm.register_forward_pre_hook(self.check)
+    def watch(self, model: nn.Module) -> None:
+        """Have this model ask at each norm of its blocks whether anybody still waits."""
+        for norm in norms(model):  # they are made whether it goes up or back
+            norm.register_forward_pre_hook(self.check)
 
     def close(self) -> None:
         if self.gone is not None:
             self.gone.set()
         self.pool.shutdown(wait=False, cancel_futures=True)
+
+
+def norms(model: nn.Module) -> list[nn.Module]:
+    """The norms inside a model's blocks."""
+    made = places(model.config).values()
+    return [model.get_submodule(one.module) for one in made if one.operation == "norm" and one.block is not None]

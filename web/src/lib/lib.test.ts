@@ -8,10 +8,10 @@ import { bytes, count, number, percent, short, wholePercent } from './format';
 import { spell, stacked, visible } from './token';
 import { read, write, type Place } from './url';
 
-const USUAL: Place = { page: 'predict', model: 'builtin', text: 'usual', more: [], position: null, layer: 0, head: 0, step: 0, settings: {} };
+const USUAL: Place = { page: 'predict', model: 'builtin', text: 'usual', more: [], position: null, layer: 0, head: 0, step: '', settings: {} };
 
 test('an address gives back the state it was made from', () => {
-  const place: Place = { page: 'attention', model: '/a b/&c', text: 'Two\nlines #?&=% 你好 «»', more: [3, 50256], position: 0, layer: 11, head: 2, step: 4, settings: { stage: 'masked', 'tree': '1(2,3)' } };
+  const place: Place = { page: 'attention', model: '/a b/&c', text: 'Two\nlines #?&=% 你好 «»', more: [3, 50256], position: 0, layer: 11, head: 2, step: 'entry', settings: { stage: 'masked', 'tree': '1(2,3)' } };
   expect(read(write(place), USUAL)).toMatchObject(place);
 });
 
@@ -19,6 +19,18 @@ test('an address that says nothing, or nonsense, is the usual state', () => {
   for (const hash of ['', '#', '#/']) expect(read(hash, USUAL)).toMatchObject(USUAL);
   expect(read('#/layers?layer=x&more=1.b&position=-3', USUAL)).toMatchObject({ page: 'layers', layer: 0, more: [], position: null });
   expect(read('#/predict?text=', USUAL).text).toBe('');
+});
+
+test('a link that holds a step by its number opens where it did; a new one holds its name', () => {
+  const steps = 'whole token embedding position entry attention_norm made split scores mask softmax mix merge projection attention_residual mlp_norm widen activation narrow mlp_residual final_norm logits choice'.split(' ');
+  steps.forEach((name, number) => {
+    const old = read(`#/walk?text=x&layer=2&step=${number}`, USUAL);
+    expect(old.step || 'whole').toBe(name);
+    expect(write(old)).toBe(`#/walk?text=x&layer=2${number ? `&step=${name}` : ''}`);
+  });
+  expect(read('#/walk?step=99', USUAL).step).toBe('choice');
+  expect(write({ ...USUAL, step: 'whole' })).toBe(write(USUAL));
+  expect(read('#/walk?step=cross.scores', USUAL).step).toBe('cross.scores');
 });
 
 test('branches grow, are cut, and are read back', () => {

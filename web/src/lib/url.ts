@@ -10,11 +10,23 @@ export interface Place {
   position: number | null;
   layer: number;
   head: number;
-  step: number;
+  /** The name of a step of the walk; empty: the first. */
+  step: string;
   /** The step of the guided tour being shown; none without. */
   tour?: string;
   /** What only this page knows. */
   settings: Record<string, string>;
+}
+
+/** Links once held a step by its number among these. Nothing is ever added or moved here. */
+const NUMBERED = [
+  '', 'token', 'embedding', 'position', 'entry', 'attention_norm', 'made', 'split', 'scores', 'mask', 'softmax', 'mix', 'merge', 'projection',
+  'attention_residual', 'mlp_norm', 'widen', 'activation', 'narrow', 'mlp_residual', 'final_norm', 'logits', 'choice',
+];
+/** The step that a link means; a number too large meant the last. */
+function step(given: string): string {
+  if (/^\d{1,9}$/.test(given)) return NUMBERED[Number(given)] ?? NUMBERED.at(-1)!;
+  return given === 'whole' ? '' : given;
 }
 
 const OWN = new Set(['model', 'text', 'more', 'position', 'layer', 'head', 'step', 'tour', 'lang', 'theme']);
@@ -25,7 +37,8 @@ export function write(place: Place): string {
   query.set('text', place.text);
   if (place.more.length) query.set('more', place.more.join('.'));
   if (place.position !== null) query.set('position', String(place.position));
-  for (const name of ['layer', 'head', 'step'] as const) if (place[name]) query.set(name, String(place[name]));
+  for (const name of ['layer', 'head'] as const) if (place[name]) query.set(name, String(place[name]));
+  if (step(place.step)) query.set('step', place.step);
   if (place.tour) query.set('tour', place.tour);
   for (const [name, value] of Object.entries(place.settings).sort(([a], [b]) => (a < b ? -1 : 1))) query.set(name, value);
   return `#/${place.page}?${query}`;
@@ -50,7 +63,7 @@ export function read(hash: string, usual: Place): Place & { lang?: string; theme
     position: whole('position'),
     layer: whole('layer') ?? 0,
     head: whole('head') ?? 0,
-    step: whole('step') ?? 0,
+    step: step(query.get('step') ?? usual.step),
     tour: query.get('tour') ?? '',
     settings,
     lang: query.get('lang') ?? undefined,

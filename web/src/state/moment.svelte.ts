@@ -2,6 +2,7 @@
 
 import { read, write, type Place } from '../lib/url';
 import { spell, type Token } from '../lib/token';
+import type { ModelMap } from './map';
 import { models, NotOpened } from './models.svelte';
 import { Past } from './past';
 import { connection, getTable, get, keepAsking, post, type Answer, type Query } from './server.svelte';
@@ -25,6 +26,8 @@ export interface Trace {
   tokens: Token[];
   prompt: number;
   shape: Shape;
+  /** The map of its model. */
+  map: ModelMap;
   /** The settings the model is recommended to write with. */
   recommended: { temperature?: number; top_k?: number | null; top_p?: number };
   names: string[];
@@ -32,6 +35,8 @@ export interface Trace {
   asked: { model: string; text: string; more: number[] };
 }
 
+/** What a model has that does not say otherwise: not every kind has layers and heads. */
+const PLAIN: Shape = { layers: 1, heads: 1, width: 0, head_width: 0, mlp_width: 0, vocabulary: 0, context: Infinity };
 const TYPING = 120;
 const USUAL: Place = {
   page: 'predict',
@@ -41,7 +46,7 @@ const USUAL: Place = {
   position: null,
   layer: 0,
   head: 0,
-  step: 0,
+  step: '',
   settings: {},
 };
 
@@ -53,7 +58,7 @@ class Moment {
   position = $state<number | null>(null);
   layer = $state(0);
   head = $state(0);
-  step = $state(0);
+  step = $state('');
   /** The step of the guided tour; empty when there is none. */
   tour = $state('');
   /** What only one page knows, by page. */
@@ -72,6 +77,8 @@ class Moment {
     (settings) => this.#take(settings),
   );
   #asked: Answer<Trace> | null = null;
+  /** The map of the model that was asked last. */
+  #map: { model: string; map: ModelMap } | null = null;
   #again = $state(0);
   #remade: (() => void)[] = [];
 
@@ -211,15 +218,20 @@ class Moment {
             }
             this.ready = model;
             if (!this.trace) void post<Token[]>('tokens', { model, text, ids: more }, signal).then((cut) => (this.cut = spell(cut)), () => undefined);
-            const trace = await post<Omit<Trace, 'asked'>>('traces', { model, text, more }, signal);
+            const [trace, map] = await Promise.all([post<Omit<Trace, 'asked' | 'map'>>('traces', { model, text, more }, signal), this.#mapOf(model, signal)]);
             for (const done of this.#remade.splice(0)) done();
-            return { ...trace, tokens: spell(trace.tokens), asked: { model, text, more } };
+            return { ...trace, map, shape: { ...PLAIN, ...trace.shape }, tokens: spell(trace.tokens), asked: { model, text, more } };
           };
         },
         { wait: TYPING },
       );
     });
     return asked;
+  }
+
+  async #mapOf(model: string, signal: AbortSignal): Promise<ModelMap> {
+    if (this.#map?.model !== model) this.#map = { model, map: await get<ModelMap>('models/map', { name: model }, signal) };
+    return this.#map.map;
   }
 
   /** Have the address say where the moment is. */
@@ -251,14 +263,14 @@ export function askTable(question: () => { view: string; query?: Query } | null)
 type Question = { view: string; query?: Query };
 
 /** An answer says of which trace and which view it is: a page may still show the last one while the next is under way. */
-export type About = { of: string; view: string };
+export type About = { of: string; view: string; query?: Query };
 
 function about<T>(ask: (trace: string, asked: Question, signal: AbortSignal) => Promise<T>, question: () => Question | null, wait: number): Answer<T & About> {
   return keepAsking<T & About>(
     () => {
       const trace = moment.trace;
       const asked = question();
-      return trace && asked ? async (signal) => ({ ...(await ask(trace.id, asked, signal)), of: trace.id, view: asked.view }) : null;
+      return trace && asked ? async (signal) => ({ ...(await ask(trace.id, asked, signal)), of: trace.id, view: asked.view, query: asked.query }) : null;
     },
     { wait },
   );

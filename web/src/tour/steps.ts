@@ -3,7 +3,6 @@
 import type { Language } from '../lib/catalogue';
 import type { Place } from '../lib/url';
 import { pages } from '../pages';
-import { find } from '../pages/walk/steps';
 import type { Claim, Fact, Facts, Question } from './facts';
 
 type Words = Record<Language, string>;
@@ -43,7 +42,7 @@ export function placeOf({ name, page, place }: Step, model: string, facts: Facts
   const settings = Object.fromEntries(Object.entries(place.settings ?? {}).map(([key, value]) => [key, value.replaceAll('{layer}', String(layer)).replaceAll('{head}', String(head))]));
   if (found.tree?.as === 'text') settings.tree = found.tree.value;
   const more = found.more?.as === 'ids' ? found.more.value : [];
-  return { page, model, text: place.text ?? '', more, position: whole('position'), layer, head, step: place.step ? find(place.step) : 0, settings, tour: name };
+  return { page, model, text: place.text ?? '', more, position: whole('position'), layer, head, step: place.step ?? '', settings, tour: name };
 }
 
 export const steps: Step[] = Object.entries(files)

@@ -1,7 +1,7 @@
 """The map of GPT-2: every named intermediate of a forward pass, its axes, and what made it from what.
 
-The names a trace knows, the walk and the arithmetic of a number all come from here; model.py hands its values over
-under the same names, in the same order, and a test holds the two together.
+The names a trace knows, the steps of the walk and the arithmetic of a number all come from here; model.py hands its
+values over under the same names, in the same order, and a test holds the two together.
 """
 
 from __future__ import annotations
@@ -18,32 +18,45 @@ TABLE = ("head", "token", "key")
 
 def places(shape: Config) -> Iterator[Place]:
     """In the order of computation."""
-    yield Place("token_embedding", VECTOR, "look up", ("ids",), "token_embedding")
-    yield Place("position_embedding", VECTOR, "look up", ("positions",), "position_embedding")
-    yield Place("residual.0", VECTOR, "add", ("token_embedding", "position_embedding"))
+    embedding, position = "token_embedding", "position_embedding"
+    yield Place(embedding, VECTOR, "look up", ("ids",), embedding, steps=("embedding",))
+    yield Place(position, VECTOR, "look up", ("positions",), position, steps=("position",))
+    yield Place("residual.0", VECTOR, "add", (embedding, position), steps=("entry",))
     stream = "residual.0"
     for i in range(shape.layers):
-        yield from block(f"blocks.{i}", stream)
+        yield from attention(f"blocks.{i}", stream)
+        yield from mlp(f"blocks.{i}", f"blocks.{i}.residual.middle")
         stream = f"blocks.{i}.residual"
-    yield Place("final_norm", VECTOR, "norm", (stream,), "final_norm")
-    yield Place("logits", VECTOR, "linear", ("final_norm",), "token_embedding" if shape.tied else "output")
+    yield Place("final_norm", VECTOR, "norm", (stream,), "final_norm", steps=("final_norm",), kind="last")
+    matrix = embedding if shape.tied else "output"
+    yield Place("logits", VECTOR, "linear", ("final_norm",), matrix, steps=("logits",))
 
 
-def block(name: str, stream: str) -> Iterator[Place]:
-    attention, mlp, middle = f"{name}.attention", f"{name}.mlp", f"{name}.residual.middle"
-    yield Place(f"{attention}.norm", VECTOR, "norm", (stream,), f"{name}.attention_norm")
-    for third, made in enumerate(("queries", "keys", "values")):
-        matrix = f"{attention}.queries_keys_values"
-        yield Place(f"{attention}.{made}", HEADS, "linear", (f"{attention}.norm",), matrix, (third, 3))
-    yield Place(f"{attention}.scores", TABLE, "score", (f"{attention}.queries", f"{attention}.keys"), attention)
-    yield Place(f"{attention}.masked", TABLE, "mask", (f"{attention}.scores",))
-    yield Place(f"{attention}.weights", TABLE, "softmax", (f"{attention}.masked",))
-    yield Place(f"{attention}.heads", HEADS, "mix", (f"{attention}.weights", f"{attention}.values"))
-    yield Place(f"{attention}.merged", VECTOR, "merge", (f"{attention}.heads",))
-    yield Place(f"{attention}.output", VECTOR, "linear", (f"{attention}.merged",), f"{attention}.projection")
-    yield Place(middle, VECTOR, "add", (stream, f"{attention}.output"))
-    yield Place(f"{mlp}.norm", VECTOR, "norm", (middle,), f"{name}.mlp_norm")
-    yield Place(f"{mlp}.hidden", VECTOR, "linear", (f"{mlp}.norm",), f"{mlp}.widen")
-    yield Place(f"{mlp}.activation", VECTOR, "activate", (f"{mlp}.hidden",))
-    yield Place(f"{mlp}.output", VECTOR, "linear", (f"{mlp}.activation",), f"{mlp}.projection")
-    yield Place(f"{name}.residual", VECTOR, "add", (middle, f"{mlp}.output"))
+def attention(block: str, stream: str) -> Iterator[Place]:
+    name = f"{block}.attention"
+    yield Place(f"{name}.norm", VECTOR, "norm", (stream,), f"{block}.attention_norm", steps=("attention_norm",))
+    for third, (made, kind) in enumerate((("queries", "query"), ("keys", "key"), ("values", "value"))):
+        matrix, steps = f"{name}.queries_keys_values", ("made", "split")
+        yield Place(f"{name}.{made}", HEADS, "linear", (f"{name}.norm",), matrix, (third, 3), steps, kind)
+    yield Place(f"{name}.scores", TABLE, "score", (f"{name}.queries", f"{name}.keys"), name, steps=("scores",))
+    yield Place(f"{name}.masked", TABLE, "mask", (f"{name}.scores",), steps=("mask",))
+    yield Place(f"{name}.weights", TABLE, "softmax", (f"{name}.masked",), steps=("softmax",))
+    yield Place(f"{name}.heads", HEADS, "mix", (f"{name}.weights", f"{name}.values"), steps=("mix",))
+    yield Place(f"{name}.merged", VECTOR, "merge", (f"{name}.heads",), steps=("merge",))
+    yield Place(
+        f"{name}.output", VECTOR, "linear", (f"{name}.merged",), f"{name}.projection",
+        steps=("projection",), kind="attention_out",
+    )  # fmt: skip
+    yield Place(f"{block}.residual.middle", VECTOR, "add", (stream, f"{name}.output"), steps=("attention_residual",))
+
+
+def mlp(block: str, stream: str) -> Iterator[Place]:
+    name = f"{block}.mlp"
+    yield Place(f"{name}.norm", VECTOR, "norm", (stream,), f"{block}.mlp_norm", steps=("mlp_norm",))
+    yield Place(f"{name}.hidden", VECTOR, "linear", (f"{name}.norm",), f"{name}.widen", steps=("widen",), kind="hidden")
+    yield Place(f"{name}.activation", VECTOR, "activate", (f"{name}.hidden",), steps=("activation",))
+    yield Place(
+        f"{name}.output", VECTOR, "linear", (f"{name}.activation",), f"{name}.projection",
+        steps=("narrow",), kind="mlp_out",
+    )  # fmt: skip
+    yield Place(f"{block}.residual", VECTOR, "add", (stream, f"{name}.output"), steps=("mlp_residual",))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 
+from cutaway.serve.arrays import binary
 from cutaway.serve.explorer import Explorer
 
 
@@ -19,5 +20,12 @@ def router(explorer: Explorer) -> APIRouter:
         from cutaway.inspect.values import values
 
         return await explorer.worker.run(request, lambda: values(explorer.run(key), name, position, head).to_dict())
+
+    @api.get("/traces/{key}/table")
+    async def table(key: str, name: str, request: Request, head: int | None = None) -> Response:
+        """All of an intermediate, or one head's, as numbers: of a long text too many for JSON."""
+        from cutaway.inspect.values import values
+
+        return await explorer.worker.run(request, lambda: binary(values(explorer.run(key), name, head=head).values))
 
     return api

@@ -1,4 +1,4 @@
-"""Walk: what the picture of a step shows, and how any one number in it was made."""
+"""Walk: the model's map, what the picture of a step shows, and how any one number in it was made."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
+from cutaway.models.steps import Map, model_map
 from cutaway.serve.explorer import Explorer
 
 
 def router(explorer: Explorer) -> APIRouter:
     api = APIRouter()
+
+    @api.get("/models/map")
+    def model(name: Annotated[str, Query(max_length=1_000)]) -> Map:
+        """The steps of a loaded model, and its places."""
+        return model_map(explorer.models.get(name).config)
 
     @api.get("/traces/{key}/walk/{step}")
     async def view(

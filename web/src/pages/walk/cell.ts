@@ -5,7 +5,7 @@ export interface Cell {
   position: number;
   head: number | null;
   column: number;
-  kind: 'lookup' | 'add' | 'standard' | 'norm' | 'product' | 'score' | 'mask' | 'softmax' | 'mix' | 'copy' | 'activation';
+  kind: 'lookup' | 'add' | 'standard' | 'norm' | 'product' | 'score' | 'mask' | 'softmax' | 'mix' | 'copy' | 'activation' | 'given';
   /** null: minus infinity, where the mask falls. */
   value: number | null;
   total: number | null;

@@ -5,7 +5,7 @@ import { colour, el, picture as sheet, text } from '../../lib/svg';
 import { ids, visible, type Token } from '../../lib/token';
 import { t } from '../../state/preferences.svelte';
 import { MASKED, picture } from './paint';
-import type { Part, Step, View } from './steps';
+import { attends, called, drawn, groupName, isShare, sentence, title as nameOf, type ModelMap, type Part, type Step, type View } from './steps';
 
 const WIDE = 760;
 const NAMES = 96;
@@ -17,16 +17,6 @@ interface Table {
   values: Float32Array;
 }
 
-/** What a part of a step without bands is called, and the colour of its kind. */
-const CALLED: Record<string, Record<string, [name: string, kind: string]>> = {
-  scores: { query: ['query', 'query'], keys: ['key', 'key'], out: ['score', 'attention'] },
-  mask: { in: ['score', 'attention'], out: ['masked', 'attention'] },
-  softmax: { in: ['masked', 'attention'], out: ['weight', 'attention'] },
-  mix: { weights: ['weight', 'attention'], values: ['value', 'value'], out: ['mixed', 'value'] },
-  logits: { in: ['last', 'residual'], out: ['score', 'residual'] },
-};
-
-const isShare = (name: string): boolean => /weights$|probabilities$/.test(name);
 const short = (name: string, most = 11): string => ([...name].length > most ? `${[...name].slice(0, most - 1).join('')}…` : name);
 const show = (value: number, share: boolean): string => (value < MASKED ? '−∞' : share ? percent(value) : number(value));
 const label = (x: number, y: number, words: string, kind = 'ink'): string => text(x, y, words, { 'font-size': 12, 'font-weight': 600, fill: colour(kind === 'line-strong' ? 'ink-2' : kind) });
@@ -84,8 +74,8 @@ function draw(one: Band, top: number): { drawn: string; high: number } {
 }
 
 /** The words of the vocabulary with their scores, and at the choice with their probabilities. */
-function words(view: View, part: (role: string) => Part, top: number): { drawn: string; high: number } {
-  const chosen = view.step === 'choice';
+function words(step: Step, view: View, part: (role: string) => Part, top: number): { drawn: string; high: number } {
+  const chosen = step.operation === 'choose';
   const scores = part(chosen ? 'in' : 'out').values.map((row) => row[0]!);
   const shares = chosen ? part('out').values.map((row) => row[0]!) : null;
   const long = shares ?? scores.map((one) => one - Math.min(...scores) + 0.25 * (Math.max(...scores) - Math.min(...scores)));
@@ -104,67 +94,70 @@ function words(view: View, part: (role: string) => Part, top: number): { drawn: 
 }
 
 /** The whole machine: the choice on top, then block after block down to the token. */
-function whole(view: View, part: (role: string) => Part, token: Token, top: number): { drawn: string; high: number } {
-  const [stream, middle, chances] = [part('stream'), part('middle'), part('out')];
-  const layers = middle.rows.length;
+function whole(map: ModelMap, view: View, token: Token, top: number): { drawn: string; high: number } {
+  const strips = view.parts.filter((one) => one.axis === 'layer');
+  const stream = strips[0]!;
+  const chances = view.parts.find((one) => one.role === 'out');
+  const { layers } = map;
+  const groups = [...new Set(map.steps.filter((one) => one.block).map((one) => one.group))];
   const high = layers > 16 ? 12 : 20;
   const strip = (values: number[], x: number, y: number, wide: number, kind: string): string =>
     el('rect', { x: x - 3, y, width: 3, height: high, fill: colour(kind) }) +
     el('image', { x, y, width: wide, height: high, preserveAspectRatio: 'none', href: picture(values, 1, values.length, 'signed', wide, high) });
-  const half = (WIDE - 130) / 2;
+  const wide = (WIDE - 130 - 14 * (groups.length - 2)) / groups.length;
+  const left = (i: number): number => 150 + i * (wide + 14);
+  const edge = (group: string): string => ({ attention: 'attention', mlp: 'neuron' })[group] ?? 'residual';
   const out = [label(34, top, t('walk.s_choice'))];
-  view.words.slice(0, 4).forEach((word, i) => out.push(text(150 + i * 160, top, short(visible(word)), { 'font-family': 'monospace', fill: colour('token') }), text(150 + i * 160 + 144, top, percent(chances.values[i]![0]!), { 'text-anchor': 'end', 'font-weight': 600 })));
+  if (chances) view.words.slice(0, 4).forEach((word, i) => out.push(text(150 + i * 160, top, short(visible(word)), { 'font-family': 'monospace', fill: colour('token') }), text(150 + i * 160 + 144, top, percent(chances.values[i]![0]!), { 'text-anchor': 'end', 'font-weight': 600 })));
   let y = top + 26;
-  out.push(label(150, y, t('walk.group_attention'), 'attention'), label(164 + half, y, t('walk.group_mlp'), 'neuron'));
+  groups.forEach((group, i) => out.push(label(left(i), y, groupName(group), edge(group))));
   y += 8;
   for (let layer = layers - 1; layer >= 0; layer--, y += high + 6)
-    out.push(text(34, y + high / 2 + 4, t('walk.block', { n: layer }), { 'font-size': 12 }), strip(middle.values[layer]!, 150, y, half, 'attention'), strip(stream.values[layer + 1]!, 164 + half, y, half, 'neuron'));
+    out.push(text(34, y + high / 2 + 4, t('walk.block', { n: layer }), { 'font-size': 12 }), ...groups.map((group, i) => strip(strips[i + 1]?.values[layer] ?? stream.values[layer + 1]!, left(i), y, wide, edge(group))));
   out.push(text(34, y + 12, t('walk.stack_entry'), { 'font-size': 12 }), text(150, y + 30, reach(stream.values.flat(), false), { 'font-size': 11, fill: colour('ink-2') }));
-  out.push(strip(stream.values[0]!, 164 + half, y, half, 'token'));
+  out.push(strip(stream.values[0]!, left(groups.length - 1), y, wide, 'token'));
   y += 48;
   out.push(text(34, y, `${visible(token)} · ${t('walk.id')} ${count(token.id)} · ${t('walk.position')} ${view.position}`, { 'font-family': 'monospace', fill: colour('token') }));
   return { drawn: out.join(''), high: y - top + 24 };
 }
 
-export function stepPicture(step: Step, view: View, tokens: Token[], table: Table | null): string {
+export function stepPicture(map: ModelMap, step: Step, view: View, tokens: Token[], table: Table | null): string {
   const token = tokens[view.position]!;
   const part = (role: string): Part => view.parts.find((one) => one.role === role)!;
-  const where = step.group === 'attention' || step.group === 'mlp' ? ` · ${t('walk.block', { n: view.layer })}${step.bands.length ? '' : `, ${t('walk.head', { n: view.head })}`}` : '';
-  const title = `${t(`walk.s_${step.name}`)} · ${visible(token)}${where}`;
+  const where = step.block ? ` · ${t('walk.block', { n: view.layer })}${attends(step) ? `, ${t('walk.head', { n: view.head })}` : ''}` : '';
+  const title = `${nameOf(step)} · ${visible(token)}${where}`;
   const body = [text(16, 28, title, { 'font-weight': 650, 'font-size': 17 })];
-  const said = t(`walk.say_${step.name}`, { token: visible(token) }).replace(/\[\w+\|([^\]]+)\]/g, '$1');
+  const said = t(sentence(step), { token: visible(token) }).replace(/\[\w+\|([^\]]+)\]/g, '$1');
   body.push(text(16, 50, short(said, 120), { 'font-size': 12, fill: colour('ink-2') }));
   let top = 82;
   const add = ({ drawn, high }: { drawn: string; high: number }): void => {
     body.push(drawn);
     top += high;
   };
-  const name = (position: number): string => (tokens[position] ? visible(tokens[position]!) : String(position));
+  const tokenName = (position: number): string => (tokens[position] ? visible(tokens[position]!) : String(position));
 
-  if (step.name === 'token') {
+  if (step.operation === 'token') {
     body.push(text(34, top, `${t('walk.id')} ${ids(token)} · ${t('walk.position')} ${view.position} · ${t('walk.bytes')} ${token.bytes}`, { 'font-family': 'monospace' }));
     top += 24;
-  } else if (step.name === 'whole') add(whole(view, part, token, top));
-  else if (step.name === 'choice') add(words(view, part, top));
+  } else if (step.operation === 'stack') add(whole(map, view, token, top));
+  else if (step.operation === 'choose') add(words(step, view, part, top));
   else {
     if (table) {
       const named = table.rows <= MANY ? tokens.map(visible) : undefined;
-      add(draw({ name: `${t(`walk.v_${step.name === 'mask' ? 'masked' : 'weight'}`)} · ${t('walk.head', { n: view.head })}`, kind: 'attention', values: table.values, rows: table.rows, columns: table.columns, share: step.name === 'softmax', names: named, heads: named }, top));
+      add(draw({ name: `${called(map, step, part('out')).label} · ${t('walk.head', { n: view.head })}`, kind: 'attention', values: table.values, rows: table.rows, columns: table.columns, share: isShare(map, part('out')), names: named, heads: named }, top));
     }
-    for (const one of view.parts) {
-      if (step.name === 'logits' && one.role === 'out') continue;
-      const band = step.bands.find((found) => found.role === one.role);
-      const [called, kind] = band ? [band.name, band.kind] : (CALLED[step.name]?.[one.role] ?? ['stream', 'residual']);
-      const rows = band?.flat ? 1 : one.rows.length;
+    for (const { part: one, label: name, kind, sign, flat, share } of drawn(map, step, view)) {
+      if (one.axis === 'id') continue;
+      const rows = flat ? 1 : one.rows.length;
       const names =
         rows === 1 && one.columns > 1 ? undefined
         : one.axis === 'head' ? one.rows.map((row) => t('walk.head', { n: row }))
         : one.role === 'matrix' ? one.rows.map((row, i) => (view.words[i] ? `${visible(view.words[i]!)} ${row}` : String(row)))
-        : one.axis === 'position' ? one.rows.map(name)
+        : one.axis === 'position' ? one.rows.map(tokenName)
         : undefined;
-      add(draw({ name: t(`walk.v_${called}`), kind, sign: band?.sign, values: one.values.flat(), rows, columns: band?.flat ? one.columns * one.rows.length : one.columns, share: one.axis !== 'weight' && isShare(one.name), names, size: (one.role === 'weights' && one.axis === 'weight') || one.role === 'matrix' ? view.shape.map((size) => count(size)).join(' × ') : undefined }, top));
+      add(draw({ name, kind, sign, values: one.values.flat(), rows, columns: flat ? one.columns * one.rows.length : one.columns, share, names, size: (one.role === 'weights' && one.axis === 'weight') || one.role === 'matrix' ? view.shape.map((size) => count(size)).join(' × ') : undefined }, top));
     }
-    if (step.name === 'logits') add(words(view, part, top));
+    if (step.operation === 'rank') add(words(step, view, part, top));
   }
   return sheet(WIDE + 60, top, title, ...body);
 }

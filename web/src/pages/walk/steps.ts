@@ -1,130 +1,9 @@
-/** The steps of the walk: one list, in the order of the article. The address holds a step by its place here. */
+/** The walk over a model's map: where one stands, and how the parts of a step are drawn by their operation and kind. */
 
-export interface Band {
-  /** Which part of the answer it draws. */
-  role: string;
-  /** What it is called: walk.v_NAME. */
-  name: string;
-  /** The colour of its kind. */
-  kind: string;
-  /** What is done with it: written before it. */
-  sign?: '+' | '×' | '=' | '↓';
-  /** Its rows follow each other in one strip, head after head. */
-  flat?: boolean;
-  /** Narrow things stand side by side. */
-  beside?: boolean;
-}
+import { pattern, thing, type ModelMap, type Step } from '../../state/map';
+import { known, t } from '../../state/preferences.svelte';
 
-export interface Step {
-  name: string;
-  group: 'text' | 'attention' | 'mlp' | 'end';
-  bands: Band[];
-  /** The part whose number is explained before one is chosen. */
-  main: string;
-}
-
-const residual = (role: string, name = 'stream', sign?: Band['sign']): Band => ({ role, name, kind: 'residual', sign });
-const norm = (out: string): Band[] => [
-  residual('in'),
-  residual('standard', 'standard', '↓'),
-  { role: 'gain', name: 'gain', kind: 'line-strong', sign: '×' },
-  { role: 'bias', name: 'bias', kind: 'line-strong', sign: '+' },
-  residual('out', out, '='),
-];
-const times = (into: Band, out: Band): Band[] => [
-  into,
-  { role: 'weights', name: 'matrix', kind: 'line-strong', sign: '×' },
-  { ...out, sign: '=' },
-];
-const three = (more: Partial<Band>): Band[] => [
-  { role: 'queries', name: 'query', kind: 'query', ...more },
-  { role: 'keys', name: 'key', kind: 'key', ...more, sign: undefined },
-  { role: 'values', name: 'value', kind: 'value', ...more, sign: undefined },
-];
-
-export const STEPS: Step[] = [
-  { name: 'whole', group: 'text', main: 'out', bands: [] },
-  { name: 'token', group: 'text', main: '', bands: [] },
-  { name: 'embedding', group: 'text', main: 'out', bands: [
-    { role: 'matrix', name: 'token_matrix', kind: 'token' },
-    { role: 'out', name: 'token_row', kind: 'token', sign: '↓' },
-  ] },
-  { name: 'position', group: 'text', main: 'out', bands: [
-    { role: 'matrix', name: 'position_matrix', kind: 'position' },
-    { role: 'out', name: 'position_row', kind: 'position', sign: '↓' },
-  ] },
-  { name: 'entry', group: 'text', main: 'out', bands: [
-    { role: 'a', name: 'token_row', kind: 'token' },
-    { role: 'b', name: 'position_row', kind: 'position', sign: '+' },
-    residual('out', 'stream', '='),
-  ] },
-  { name: 'attention_norm', group: 'attention', main: 'out', bands: norm('normed') },
-  { name: 'made', group: 'attention', main: 'queries', bands: [
-    ...times(residual('in', 'normed'), three({})[0]!).slice(0, 2),
-    ...three({ flat: true, sign: '=' }),
-  ] },
-  { name: 'split', group: 'attention', main: 'queries', bands: three({ beside: true }) },
-  { name: 'scores', group: 'attention', main: 'out', bands: [] },
-  { name: 'mask', group: 'attention', main: 'out', bands: [] },
-  { name: 'softmax', group: 'attention', main: 'out', bands: [] },
-  { name: 'mix', group: 'attention', main: 'out', bands: [] },
-  { name: 'merge', group: 'attention', main: 'out', bands: [
-    { role: 'in', name: 'mixed', kind: 'value' },
-    { role: 'out', name: 'merged', kind: 'value', sign: '=' },
-  ] },
-  { name: 'projection', group: 'attention', main: 'out', bands: times({ role: 'in', name: 'merged', kind: 'value' }, { role: 'out', name: 'attention_out', kind: 'attention' }) },
-  { name: 'attention_residual', group: 'attention', main: 'out', bands: [
-    residual('a'),
-    { role: 'b', name: 'attention_out', kind: 'attention', sign: '+' },
-    residual('out', 'stream', '='),
-  ] },
-  { name: 'mlp_norm', group: 'mlp', main: 'out', bands: norm('normed') },
-  { name: 'widen', group: 'mlp', main: 'out', bands: times(residual('in', 'normed'), { role: 'out', name: 'hidden', kind: 'neuron' }) },
-  { name: 'activation', group: 'mlp', main: 'out', bands: [
-    { role: 'in', name: 'hidden', kind: 'neuron' },
-    { role: 'out', name: 'neurons', kind: 'neuron', sign: '↓' },
-  ] },
-  { name: 'narrow', group: 'mlp', main: 'out', bands: times({ role: 'in', name: 'neurons', kind: 'neuron' }, { role: 'out', name: 'mlp_out', kind: 'neuron' }) },
-  { name: 'mlp_residual', group: 'mlp', main: 'out', bands: [
-    residual('a'),
-    { role: 'b', name: 'mlp_out', kind: 'neuron', sign: '+' },
-    residual('out', 'stream', '='),
-  ] },
-  { name: 'final_norm', group: 'end', main: 'out', bands: norm('last') },
-  { name: 'logits', group: 'end', main: 'out', bands: [] },
-  { name: 'choice', group: 'end', main: 'out', bands: [] },
-];
-
-export const find = (name: string): number => STEPS.findIndex((step) => step.name === name);
-/** The steps taken in every block. */
-export const FIRST = find('attention_norm');
-export const LAST = find('mlp_residual');
-export const inBlock = (step: number): boolean => step >= FIRST && step <= LAST;
-
-export interface Stand {
-  step: number;
-  layer: number;
-}
-
-/** The next step of the journey, or the one before: block after block, then out. Null at its ends. */
-export function move({ step, layer }: Stand, by: 1 | -1, layers: number): Stand | null {
-  if (by === 1) {
-    if (step === LAST && layer < layers - 1) return { step: FIRST, layer: layer + 1 };
-    if (step === FIRST - 1) return { step: FIRST, layer: 0 };
-  } else {
-    if (step === FIRST && layer > 0) return { step: LAST, layer: layer - 1 };
-    if (step === LAST + 1) return { step: LAST, layer: layers - 1 };
-  }
-  const next = step + by;
-  return next >= 0 && next < STEPS.length ? { step: next, layer } : null;
-}
-
-const INSIDE = LAST - FIRST + 1;
-export const journey = (layers: number): number => STEPS.length - 1 + INSIDE * (layers - 1);
-/** How many steps have been taken. */
-export function taken({ step, layer }: Stand, layers: number): number {
-  return step < FIRST ? step : step <= LAST ? step + INSIDE * layer : step + INSIDE * (layers - 1);
-}
+export type { ModelMap, Step };
 
 /** One vector or table of a step's picture, as the server says it. */
 export interface Part {
@@ -146,6 +25,112 @@ export interface View {
   shape: number[];
 }
 
+/** The colour of a kind of thing; others are grey, as the stream is. */
+const COLOURS: Record<string, string> = {
+  token: 'token', position: 'position', query: 'query', key: 'key', value: 'value', mixed: 'value', merged: 'value',
+  score: 'attention', masked: 'attention', weight: 'attention', attention_out: 'attention', hidden: 'neuron', neurons: 'neuron', mlp_out: 'neuron',
+};
+
+/** What is done with a part, written before it, by the operation of the step. */
+const SIGNS: Record<string, Record<string, string>> = {
+  'look up': { out: '↓' },
+  add: { b: '+', out: '=' },
+  norm: { standard: '↓', gain: '×', bias: '+', out: '=' },
+  linear: { weights: '×' },
+  activate: { out: '↓' },
+  merge: { out: '=' },
+};
+
+export interface Drawn {
+  part: Part;
+  /** What it is called, and the colour of its kind. */
+  label: string;
+  kind: string;
+  sign: string;
+  /** Its rows follow each other in one strip, head after head. */
+  flat: boolean;
+  /** A weight between 0 and 1. */
+  share: boolean;
+}
+
+/** What a part is called, and its colour. */
+export function called(map: ModelMap, step: Step, part: Part): { label: string; kind: string } {
+  if (part.role === 'matrix') {
+    const kind = thing(map, step.places[0]!)?.kind ?? '';
+    return { label: known(`walk.v_${kind}_matrix`) ? t(`walk.v_${kind}_matrix`) : t('walk.v_matrix'), kind: COLOURS[kind] ?? 'residual' };
+  }
+  if (part.axis === 'weight') return { label: t(`walk.v_${part.role === 'weights' ? 'matrix' : part.role}`), kind: 'line-strong' };
+  if (part.role === 'standard') return { label: t('walk.v_standard'), kind: 'residual' };
+  const kind = thing(map, part.name)?.kind ?? '';
+  return { label: known(`walk.v_${kind}`) ? t(`walk.v_${kind}`) : part.name, kind: COLOURS[kind] ?? 'residual' };
+}
+
+export const isShare = (map: ModelMap, part: Part): boolean => part.name === 'probabilities' || thing(map, part.name)?.operation === 'softmax';
+
+/** Whether the part is what the step makes, and not what it is made of. */
+export const isMade = (step: Step, part: Part): boolean => part.axis !== 'weight' && step.places.includes(pattern(part.name));
+
+/** The parts of a step with how each is drawn, one under the other. */
+export function drawn(map: ModelMap, step: Step, view: View): Drawn[] {
+  const first = view.parts.find((part) => isMade(step, part));
+  return view.parts.map((part) => ({
+    part,
+    ...called(map, step, part),
+    sign: SIGNS[step.operation]?.[part.role] ?? (step.operation === 'linear' && part === first ? '=' : part.role === 'out' && !SIGNS[step.operation] ? '↓' : ''),
+    flat: step.operation === 'linear' && part.axis === 'head',
+    share: isShare(map, part),
+  }));
+}
+
+/** Steps in which a token attends to the others. */
+export const attends = (step: Step): boolean => ['score', 'mask', 'softmax', 'mix'].includes(step.operation);
+/** Those that show the text and the vocabulary. */
+export const isEnd = (step: Step): boolean => ['token', 'rank', 'choose'].includes(step.operation);
+/** The table of all tokens, for steps that have one. */
+export const tableOf = (step: Step, layer: number): string | null => (step.operation === 'mask' || step.operation === 'softmax' ? step.places[0]!.replace('*', String(layer)) : null);
+
+export const title = (step: Step): string => (step.named && known(`walk.s_${step.name}`) ? t(`walk.s_${step.name}`) : step.name);
+/** The message that says what happens: of this step, or of its operation where the catalogues do not know it. */
+export const sentence = (step: Step): string => (step.named && known(`walk.say_${step.name}`) ? `walk.say_${step.name}` : does(step.operation.replace(' ', '_')));
+const does = (operation: string): string => (known(`walk.op_${operation}`) ? `walk.op_${operation}` : 'walk.op_other');
+export const groupName = (group: string): string => (known(`walk.group_${group}`) ? t(`walk.group_${group}`) : group);
+
+/** The step of an operation; the first where there is none. */
+export const find = (map: ModelMap, operation: string): number => Math.max(0, map.steps.findIndex((step) => step.operation === operation));
+/** The steps taken in every block: the first and the last; without a stack none. */
+export function inside(map: ModelMap): { first: number; last: number } {
+  const first = map.steps.findIndex((step) => step.block);
+  return { first, last: first < 0 ? -2 : map.steps.findLastIndex((step) => step.block) };
+}
+
+export interface Stand {
+  step: number;
+  layer: number;
+}
+
+/** The next step of the journey, or the one before: block after block, then out. Null at its ends. */
+export function move({ step, layer }: Stand, by: 1 | -1, map: ModelMap): Stand | null {
+  const { first, last } = inside(map);
+  if (by === 1) {
+    if (step === last && layer < map.layers - 1) return { step: first, layer: layer + 1 };
+    if (step === first - 1) return { step: first, layer: 0 };
+  } else {
+    if (step === first && layer > 0) return { step: last, layer: layer - 1 };
+    if (step === last + 1 && first >= 0) return { step: last, layer: map.layers - 1 };
+  }
+  const next = step + by;
+  return next >= 0 && next < map.steps.length ? { step: next, layer } : null;
+}
+
+const again = (map: ModelMap): number => (map.layers ? inside(map).last - inside(map).first + 1 : 0);
+export const journey = (map: ModelMap): number => map.steps.length - 1 + again(map) * Math.max(0, map.layers - 1);
+/** How many steps have been taken. */
+export function taken({ step, layer }: Stand, map: ModelMap): number {
+  const { first, last } = inside(map);
+  if (first < 0 || step < first) return step;
+  return step + again(map) * (step <= last ? layer : map.layers - 1);
+}
+
 /** A number pointed at: in which part, which row and column. */
 export interface Spot {
   role: string;
@@ -161,26 +146,19 @@ export interface Target {
   head?: number;
 }
 
-const KEYED = /\.attention\.(scores|masked|weights)$/;
-const HEADED = /\.attention\.(queries|keys|values|heads)$/;
-
 /** Where the number at a spot stands in the run; null for weights, which nothing made. */
-export function target(view: View, spot: Spot): Target | null {
+export function target(map: ModelMap, step: Step, view: View, spot: Spot): Target | null {
   const { position, layer, head } = view;
+  const headed = (name: string): { head?: number } => (thing(map, name)?.axes[0] === 'head' ? { head } : {});
   if (spot.role === 'table') {
-    const name = `blocks.${layer}.attention.${view.step === 'mask' ? 'masked' : 'weights'}`;
-    return { name, position: spot.row, column: spot.column, head };
+    const name = tableOf(step, layer)!;
+    return { name, position: spot.row, column: spot.column, ...headed(name) };
   }
   const part = view.parts.find((one) => one.role === spot.role);
   const row = part?.rows[spot.row];
-  if (!part || row === undefined || part.axis === 'weight') return null;
+  if (!part || row === undefined || part.axis === 'weight' || part.axis === 'layer') return null;
   if (part.axis === 'head') return { name: part.name, position, column: spot.column, head: row };
   if (part.axis === 'id') return { name: part.name, position, column: row };
-  if (part.axis === 'layer') {
-    const name = spot.role === 'middle' ? `blocks.${row}.residual.middle` : row ? `blocks.${row - 1}.residual` : 'residual.0';
-    return { name, position, column: spot.column };
-  }
-  if (KEYED.test(part.name)) return { name: part.name, position, column: row, head };
-  if (HEADED.test(part.name)) return { name: part.name, position: row, column: spot.column, head };
-  return { name: part.name, position, column: spot.column };
+  const keyed = thing(map, part.name)?.axes.at(-1) === 'key';
+  return { name: part.name, ...(keyed ? { position, column: row } : { position: row, column: spot.column }), ...headed(part.name) };
 }

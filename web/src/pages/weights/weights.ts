@@ -1,5 +1,7 @@
 /** What `cutaway.inspect` says of the weights, and how the table is cut and sorted. */
 
+import { known, t } from '../../state/preferences.svelte';
+
 export interface Matrix {
   name: string;
   stored: string;
@@ -53,7 +55,7 @@ export interface Small {
 }
 
 /** The kinds of work, as Python names them, with the colour each has everywhere. */
-export const KINDS: Record<string, { key: string; colour: string }> = {
+const KINDS: Record<string, { key: string; colour: string }> = {
   'token embedding': { key: 'token', colour: 'token' },
   'position embedding': { key: 'position', colour: 'position' },
   attention: { key: 'attention', colour: 'attention' },
@@ -61,6 +63,10 @@ export const KINDS: Record<string, { key: string; colour: string }> = {
   'layer norms': { key: 'norm', colour: 'residual' },
   output: { key: 'output', colour: 'value' },
 };
+
+/** The key and the colour of a kind of work; one that only its model knows is called as the model calls it. */
+export const work = (part: string): { key: string; colour: string } => KINDS[part] ?? { key: part, colour: 'residual' };
+export const workName = (key: string): string => (known(`weights.kind_${key}`) ? t(`weights.kind_${key}`) : key);
 
 export function kindOf(name: string): string {
   if (name.includes('norm')) return 'norm';
