@@ -60,8 +60,8 @@ class Parameters:
         return {
             "total": self.total,
             "per_block": self.per_block,
-            "blocks": config.layers,
-            "tied": config.tied,
+            "blocks": getattr(config, "layers", 0),
+            "tied": getattr(config, "tied", True),
             "parts": self.parts(),
             "paper": (paper := in_the_paper(config)) and paper.to_json(),
             "matrices": [

@@ -33,7 +33,8 @@ from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import token
 from cutaway.serve.explorer import Explorer, Forgotten
 from cutaway.serve.models import NotAwake, Waking
-from cutaway.serve.views import routers
+from cutaway.serve.schema import describe
+from cutaway.serve.views import declared, routers
 from cutaway.serve.worker import Outdated
 
 STATIC = Path(__file__).parent / "static"
@@ -86,6 +87,7 @@ def create_app(explorer: Explorer, hosts: re.Pattern[str] = LOCAL) -> FastAPI:
     app.include_router(shell(explorer), prefix="/api")
     for router in routers(explorer):
         app.include_router(router, prefix="/api")
+    describe(app, declared.results())
     if STATIC.is_dir():
         app.mount("/", StaticFiles(directory=STATIC, html=True))
     return app

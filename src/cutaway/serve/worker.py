@@ -56,7 +56,7 @@ class Worker:
 
     def expect(self, passes: int, model: GPT) -> None:
         """Say how many passes through this model the work that is being done takes, for those who watch."""
-        self.steps = 2 * passes * len(model.blocks)
+        self.steps = 2 * passes * len(getattr(model, "blocks", ()))
 
     def progress(self) -> dict[str, Any]:
         """How far the work being done is: the share of its steps (None where nobody knows), and since when."""
@@ -73,7 +73,9 @@ class Worker:
 
     def watch(self, model: GPT) -> None:
         """Have this model ask, twice in each of its blocks, whether anybody still waits."""
-        for block in cast("Iterable[Block]", model.blocks):  # its norms are made whether it goes up or back
+        for block in cast(
+            "Iterable[Block]", getattr(model, "blocks", ())
+        ):  # its norms are made whether it goes up or back
             block.attention_norm.register_forward_pre_hook(self.check)
             block.mlp_norm.register_forward_pre_hook(self.check)
 
