@@ -127,7 +127,9 @@ def shell(explorer: Explorer) -> APIRouter:
     async def trace(body: Text, request: Request) -> dict[str, Any]:
         def work() -> dict[str, Any]:
             key, run = explorer.trace(body.model, body.text, body.more, body.changes)
-            return {"id": key, **run.to_dict(), "model": body.model}
+            about = run.to_dict()
+            del about["names"]  # those of the model's map, and the most of it
+            return {"id": key, **about, "model": body.model}
 
         return await explorer.worker.run(request, work)
 

@@ -4,7 +4,7 @@ import { read, write, type Place } from '../lib/url';
 import { spell, type Token } from '../lib/token';
 import { models, NotOpened } from './models.svelte';
 import { Past } from './past';
-import { connection, getTable, get, keepAsking, post, type Answer, type Query } from './server.svelte';
+import { connection, getTable, get, keepAsking, kept, post, type Answer, type Query } from './server.svelte';
 import type { Table } from '../lib/binary';
 
 export interface Shape {
@@ -27,7 +27,6 @@ export interface Trace {
   shape: Shape;
   /** The settings the model is recommended to write with. */
   recommended: { temperature?: number; top_k?: number | null; top_p?: number };
-  names: string[];
   /** What was asked for: the moment's own values, so that they can be told from later ones. */
   asked: { model: string; text: string; more: number[] };
 }
@@ -201,7 +200,7 @@ class Moment {
           void this.#again;
           return async (signal) => {
             try {
-              await models.wake(model, signal);
+              if (this.ready !== model) await models.wake(model, signal);
             } catch (error) {
               const before = this.trace?.model;
               if (!(error instanceof NotOpened) || before === undefined || before === model) throw error;
@@ -211,7 +210,7 @@ class Moment {
             }
             this.ready = model;
             if (!this.trace) void post<Token[]>('tokens', { model, text, ids: more }, signal).then((cut) => (this.cut = spell(cut)), () => undefined);
-            const trace = await post<Omit<Trace, 'asked'>>('traces', { model, text, more }, signal);
+            const trace = await awake(() => post<Omit<Trace, 'asked'>>('traces', { model, text, more }, signal), model, signal);
             for (const done of this.#remade.splice(0)) done();
             return { ...trace, tokens: spell(trace.tokens), asked: { model, text, more } };
           };
@@ -237,6 +236,11 @@ class Moment {
 }
 
 export const moment = new Moment();
+
+/** Ask a model; one that the server has put to sleep since is woken first. */
+async function awake<T>(question: () => Promise<T>, model: string, signal: AbortSignal): Promise<T> {
+  return kept(question, () => models.wake(model, signal));
+}
 
 /** A page's question about the text being shown: `view` is the path after /api/traces/ID/. Null asks nothing. */
 export function askTrace<T>(question: () => { view: string; query?: Query } | null, wait = 0): Answer<T & About> {
