@@ -10,8 +10,7 @@ from cutaway.serve.app import create_app
 from cutaway.serve.explorer import Explorer
 
 OUT = Path(__file__).parents[1] / "src" / "lib" / "views.ts"
-HEAD = """/** What the server's views answer. Written by `make types` from their declarations: change those (src/cutaway/inspect). */
-"""
+HEAD = "/** What the server's views answer: written by `make types` from their declarations in inspect/. */\n"
 PLAIN = {"integer": "number", "number": "number", "string": "string", "boolean": "boolean", "null": "null"}
 
 
@@ -74,6 +73,13 @@ def written() -> str:
     return "\n".join([HEAD, *(interface(name, schema) for name, schema in answers(document).items())])
 
 
+def main() -> None:
+    text = written()
+    if "--check" not in sys.argv:
+        OUT.write_text(text, encoding="utf-8")
+    elif OUT.read_text(encoding="utf-8") != text:
+        sys.exit(f"{OUT} is out of date: a view has changed. Run `make types`.")
+
+
 if __name__ == "__main__":
-    OUT.write_text(written(), encoding="utf-8")
-    print(OUT, file=sys.stderr)
+    main()

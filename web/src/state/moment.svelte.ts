@@ -210,7 +210,8 @@ class Moment {
             }
             this.ready = model;
             if (!this.trace) void post<Token[]>('tokens', { model, text, ids: more }, signal).then((cut) => (this.cut = spell(cut)), () => undefined);
-            const trace = await awake(() => post<Omit<Trace, 'asked'>>('traces', { model, text, more }, signal), model, signal);
+            const carried = (): Promise<Omit<Trace, 'asked'>> => post('traces', { model, text, more }, signal);
+            const trace = await kept(carried, () => models.wake(model, signal)); // the server may have put it to sleep since
             for (const done of this.#remade.splice(0)) done();
             return { ...trace, tokens: spell(trace.tokens), asked: { model, text, more } };
           };
@@ -236,11 +237,6 @@ class Moment {
 }
 
 export const moment = new Moment();
-
-/** Ask a model; one that the server has put to sleep since is woken first. */
-async function awake<T>(question: () => Promise<T>, model: string, signal: AbortSignal): Promise<T> {
-  return kept(question, () => models.wake(model, signal));
-}
 
 /** A page's question about the text being shown: `view` is the path after /api/traces/ID/. Null asks nothing. */
 export function askTrace<T>(question: () => { view: string; query?: Query } | null, wait = 0): Answer<T & About> {

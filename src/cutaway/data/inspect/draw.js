@@ -327,6 +327,7 @@ const draw = (() => {
     ground = element;
     element.replaceChildren();
     if (run && run.tokens) element.append(chips(run.tokens));
-    views[view](element, run, data);
+    if (views[view]) views[view](element, run, data);
+    else element.append(make("pre", JSON.stringify(data, null, 1))); // a view from outside
   };
 })();
