@@ -10,7 +10,7 @@ STEPS ?= 8000
 # By itself first: asked for by another package, pip may take a build with gigabytes of GPU libraries.
 TORCH := torch==2.13.0
 
-.PHONY: help explore test test-slow lint golden setup complete bench transfer builtin builtin-smoke web clean
+.PHONY: help explore test test-slow lint types golden setup complete bench transfer builtin builtin-smoke web clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s '	'
@@ -33,6 +33,9 @@ lint: .venv/developer  ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+types: .venv/developer  ## the browser's types of the server's answers, after a view was changed
+	$(BIN)/python web/scripts/view_types.py
 
 golden: .venv/developer  ## write down again what the golden test expects, after a change that was meant
 	$(BIN)/python tests/golden/record.py --portable

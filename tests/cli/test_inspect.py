@@ -10,7 +10,7 @@ import pytest
 from cutaway.inspect.attention import attention, heads
 from cutaway.inspect.lens import lens
 from cutaway.inspect.metric import LogitDifference, Probability
-from cutaway.inspect.page import TITLES
+from cutaway.inspect.page import titles
 from cutaway.inspect.runs import run
 from cutaway.inspect.saliency import saliency
 
@@ -67,7 +67,7 @@ def test_every_view_is_told_as_json_and_written_as_a_page(cutaway, folder, tmp_p
     ran = cutaway("inspect", view, *ARGUMENTS[view], "--model", folder, "--json", "--html", page)
     assert ran.code == 0, ran.err
     assert ran.json["view"] == view
-    assert TITLES[view] in page.read_text("utf8")
+    assert titles()[view] in page.read_text("utf8")
     assert [path.name for path in tmp_path.iterdir()] == ["view.html"]
     said = cutaway("inspect", view, *ARGUMENTS[view], "--model", folder, "--html", page)
     assert said.out == f"{page}\n"

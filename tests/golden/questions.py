@@ -151,6 +151,11 @@ def about_run(key: str, names: dict[str, bool]) -> Iterable[Question]:
     yield "GET", f"{at}/attention", {"layer": 1, "head": 1, "position": -1}
     yield "GET", f"{at}/attention", {"layer": 99, "head": 1, "position": -1}
     yield "GET", f"{at}/lens", {"first": 2, "count": 3, "k": 3, "watch": [70, 80]}
+    yield "GET", f"{at}/attention", {"layer": 1, "head": 1, "position": 2, "attended": 4, "parts": "queries,keys"}
+    yield "GET", f"{at}/path", {"position": 3, "token": 70, "against": 80}
+    yield "GET", f"{at}/roles", {"tokens": 8, "texts": 2}
+    yield "GET", f"{at}/cache", {"max_tokens": 4}
+    yield "GET", f"{at}/parameters", {"name": "blocks.1.mlp.widen.weight", "size": 12}
     yield "GET", f"{at}/saliency", {"target": 5}
     yield "GET", f"{at}/saliency", {"target": 5, "method": "integrated", "steps": 4}
     yield "GET", f"{at}/activations", {"layer": 1}

@@ -17,7 +17,7 @@ from cutaway.inspect.change import AblateHead, changed
 from cutaway.inspect.lens import lens
 from cutaway.inspect.metric import LogitDifference
 from cutaway.inspect.neurons import neurons
-from cutaway.inspect.page import TITLES, page
+from cutaway.inspect.page import page, titles
 from cutaway.inspect.path import attribution, path
 from cutaway.inspect.picture import picture
 from cutaway.inspect.roles import roles
@@ -53,10 +53,10 @@ def views(tiny_lm, seen) -> dict[str, dict]:
 
 
 def test_there_is_a_page_for_every_view(views, seen):
-    assert set(views) == set(TITLES)
+    assert set(views) == set(titles())
     for view, data in views.items():
         made = page(view, seen.to_dict(), data)
-        assert made.startswith("<!doctype html>") and html.escape(TITLES[view]) in made
+        assert made.startswith("<!doctype html>") and html.escape(titles()[view]) in made
 
 
 def test_a_page_fetches_nothing(views, seen):
@@ -98,4 +98,4 @@ def test_every_view_draws_in_a_browser(views, seen, tmp_path):
     )  # fmt: skip
     assert re.findall(r"FAILED \w+: [^<]*", ran.stdout) == []
     parts = {view: int(count) for view, count in re.findall(r"view (\w+) has (\d+) parts", ran.stdout)}
-    assert set(parts) == set(TITLES) and min(parts.values()) > len(seen)
+    assert set(parts) == set(titles()) and min(parts.values()) > len(seen)

@@ -10,13 +10,16 @@ from cutaway.errors import CutawayError
 from cutaway.inspect.attention import attention, heads
 from cutaway.inspect.cache import cache
 from cutaway.inspect.lens import lens
-from cutaway.inspect.page import TITLES
+from cutaway.inspect.page import titles
 from cutaway.inspect.path import attribution, path
-from cutaway.inspect.widget import VIEWS, _kind, module, widget
+from cutaway.inspect.view import views
+from cutaway.inspect.widget import _kind, module, widget
 
 
 def test_every_picture_of_the_page_can_be_a_widget():
-    assert set(VIEWS.values()) == set(TITLES)
+    drawn = [view for view in views().values() if view.name in titles()]
+    assert len({view.result_name for view in drawn}) == len(drawn) == len(titles()) - 1  # a sweep is no view of a run
+    assert all(view.Result.__name__ == view.result_name for view in drawn)
 
 
 def test_it_carries_the_run_and_what_the_view_says(tiny_lm, seen):

@@ -187,7 +187,7 @@ def test_a_bug_is_called_a_bug(client, trace, monkeypatch):
     def broken(*_: object) -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("cutaway.serve.views.predict.predict", broken)
+    monkeypatch.setattr("cutaway.inspect.next.predict", broken)
     answer = client.get(f"/api/traces/{trace('Once')['id']}/predict")
     assert answer.status_code == 500 and answer.json()["error"]["code"] == "bug"
 

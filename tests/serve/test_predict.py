@@ -28,7 +28,8 @@ def test_branches_that_cannot_be_are_refused(client, paths):
 def test_the_head_that_looks_most_from_one_token_to_another(client, trace, tiny_lm):
     seen = run(tiny_lm, TEXT)
     found = client.get(f"/api/traces/{trace(TEXT)['id']}/looking", params={"position": 6, "key": 2}).json()
-    layer, head, weight = looking(seen, 6, 2)
+    most = looking(seen, 6, 2)
+    layer, head, weight = most.layer, most.head, most.weight
     assert (found["layer"], found["head"]) == (layer, head) and found["weight"] == pytest.approx(weight, rel=1e-5)
     every = [attention(seen, one, other).weights[6, 2] for one in range(3) for other in range(4)]
     assert weight == pytest.approx(max(every)) == pytest.approx(every[4 * layer + head])

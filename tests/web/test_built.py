@@ -32,7 +32,9 @@ def digest(folder: Path, files: Iterable[Path]) -> str:
 
 def test_the_source_is_the_one_that_was_built():
     made_of = [WEB / name for name in ("index.html", "package.json", "package-lock.json")]
-    made_of += [WEB / name for name in ("svelte.config.js", "tsconfig.json", "vite.config.ts")]
+    made_of += [
+        WEB / name for name in ("svelte.config.js", "tsconfig.json", "vite.config.ts", "vite.offline.config.ts")
+    ]
     made_of += [file for file in (WEB / "src").rglob("*") if not file.name.endswith(".test.ts")]
     told = json.loads((STATIC / "digest.json").read_text())
     assert digest(WEB, made_of) == told["source"], "the source changed since the build: cd web && npm run build"

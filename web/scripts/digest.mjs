@@ -23,7 +23,7 @@ export function digest(folder, names) {
 /** What the built files are made of; tests of the source are not. */
 export function source() {
   const inside = files(join(web, 'src')).filter((name) => !name.endsWith('.test.ts'));
-  return ['index.html', 'package.json', 'package-lock.json', 'svelte.config.js', 'tsconfig.json', 'vite.config.ts', ...inside.map((name) => `src/${name}`)];
+  return ['index.html', 'package.json', 'package-lock.json', 'svelte.config.js', 'tsconfig.json', 'vite.config.ts', 'vite.offline.config.ts', ...inside.map((name) => `src/${name}`)];
 }
 
 /** A Vite plugin: leaves digest.json beside the built files, which says what they were made of and what was made. */

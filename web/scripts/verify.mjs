@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const web = fileURLToPath(new URL('..', import.meta.url));
 const shipped = join(web, '../src/cutaway/serve/static');
+const offline = join(web, '../src/cutaway/data/inspect/draw.js');
 const fresh = mkdtempSync(join(tmpdir(), 'cutaway-web-'));
 try {
   execFileSync('npx', ['vite', 'build', '--outDir', fresh, '--logLevel', 'error'], { cwd: web, stdio: 'inherit' });
@@ -24,6 +25,9 @@ try {
     }
   };
   const different = all.filter((file) => !read(shipped, file).equals(read(fresh, file)));
+  const again = join(fresh, 'offline');
+  execFileSync('npx', ['vite', 'build', '--config', 'vite.offline.config.ts', '--outDir', again, '--logLevel', 'error'], { cwd: web, stdio: 'inherit' });
+  if (!readFileSync(offline).equals(readFileSync(join(again, 'draw.js')))) different.push('draw.js');
   if (different.length) {
     console.error(`The built explorer does not match its source: ${different.join(', ')}. Run: npm run build`);
     process.exitCode = 1;

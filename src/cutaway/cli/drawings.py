@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from cutaway.inspect.lens import Lens
     from cutaway.inspect.neurons import Neurons
     from cutaway.inspect.numbers import Token
-    from cutaway.inspect.path import Attribution, Path
+    from cutaway.inspect.path import Explained
     from cutaway.inspect.picture import Picture
     from cutaway.inspect.roles import Measured, Roles
     from cutaway.inspect.runs import Run
@@ -30,6 +31,16 @@ BLUES = ("#eef3fb", "#cfdef5", "#a9c4ec", "#7ba2dc", "#4f7fc9", "#2b5cab", "#163
 SHADES = " ·░▒▓█"
 PLAIN = " .:+#@"
 LABEL = 14
+CELLS = 32
+
+
+def draw(view: str, run: Run, found: Any) -> None:
+    """The view of this name, by the function of its name; one from outside that has none as its JSON."""
+    drawing = globals().get(view)
+    if drawing is None:
+        screen.show(Text(json.dumps(found.to_dict(), ensure_ascii=False, indent=1)))
+    else:
+        drawing(run, found)
 
 
 def attention(run: Run, found: Attention) -> None:
@@ -71,7 +82,7 @@ def heads(run: Run, found: Heads) -> None:
         heat(values, [f"layer {layer}" for layer in found.layers])
 
 
-def roles(found: Roles) -> None:
+def roles(_: Run, found: Roles) -> None:
     """For each role a table of shades, and the heads that have most of it."""
     made = f"{found.texts} texts of {found.tokens} random tokens, each said twice"
     screen.show(Text(f"{made}: {queries(found.queries)} for each number"))
@@ -91,8 +102,9 @@ def queries(count: int) -> str:
     return "1 query" if count == 1 else f"{count:,} queries"
 
 
-def path(run: Run, found: Path, parts: Attribution) -> None:
+def path(run: Run, both: Explained) -> None:
     """The steps with their lengths and turns, then what each part adds to the logit."""
+    found, parts = both.path, both.attribution
     chips(run.tokens)
     title(f"the way of {word(run.tokens[found.position])} (token {found.position})")
     longest = max(step.norm for step in found.steps)
@@ -248,7 +260,7 @@ def sweep(found: Sweep) -> None:
         screen.show(Text(lead + bar, "red" if back < 0 else ""))
 
 
-def cache(found: CacheSteps) -> None:
+def cache(_: Run, found: CacheSteps) -> None:
     """A row a step, and the sum."""
     chips(found.prompt)
     screen.show(
@@ -269,7 +281,7 @@ def cache(found: CacheSteps) -> None:
     )
 
 
-def beams(found: Tree) -> None:
+def beams(_: Run, found: Tree) -> None:
     """The tree of what was kept, the dropped beside it dim, and the texts that were found."""
     chips(found.prompt)
     title(f"the search, keeping {found.beams}")
@@ -291,8 +303,11 @@ def beams(found: Tree) -> None:
         screen.show(Text(f"{number:>4}  {result.score:.3f}  {screen.harmless(result.text)!r}"))
 
 
-def parameters(found: Picture) -> None:
-    """The picture, as shades of the mean size of the numbers in a cell."""
+def parameters(run: Run, found: Picture) -> None:
+    """The picture, as shades of the mean size of the numbers in a cell; a terminal has room for few."""
+    from cutaway.inspect.picture import picture
+
+    found = picture(run.lm, found.name, CELLS)
     total = found.total
     shape = " × ".join(f"{side:,}" for side in found.shape)
     screen.show(Text.assemble((found.name, "bold"), f"  {shape}"))

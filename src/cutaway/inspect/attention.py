@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from cutaway.errors import CutawayError, nearest
-from cutaway.inspect.numbers import Array, array, rounded
+from cutaway.inspect.numbers import Array, Axes, Table, ViewResult, array, rounded
 from cutaway.inspect.runs import Run
 from cutaway.inspect.values import hidden_as_nan
 
@@ -21,7 +21,7 @@ PARTS = ("queries", "keys", "values", "scores", "masked", "weights", "output", "
 
 
 @dataclass(frozen=True)
-class Attention:
+class Attention(ViewResult):
     """One head of one layer: all its queries, or one of them with the keys it may look at."""
 
     layer: int
@@ -29,44 +29,65 @@ class Attention:
     position: int | None
     scale: float
     """What the products of query and key are multiplied by: one over the square root of the head's width."""
-    queries: Array
+    queries: Table
     """[query, head width]"""
-    keys: Array
+    keys: Table
     """[key, head width]"""
-    values: Array
+    values: Table
     """[key, head width]"""
-    scores: Array
+    scores: Table
     """[query, key], before the mask."""
-    masked: Array
+    masked: Table
     """[query, key], the future at the lowest number there is."""
-    weights: Array
+    weights: Table
     """[query, key]; a row sums to 1."""
-    output: Array
+    output: Table
     """This head's weighted sum of values. [query, head width]"""
-    merged: Array
+    merged: Table
     """The outputs of all heads of the layer, side by side. [query, width]"""
-    projected: Array
+    projected: Table
     """What the layer's attention adds to the residual stream. [query, width]"""
+    attended: int | None = None
+    """The token attended to, where the key and the value of that one only are given."""
+    parts: tuple[str, ...] = PARTS
+    """What is told as JSON: a long text's tables are large."""
+    told = ("masked=allowed",)
+    hidden = ("parts",)
+    optional = ("attended", *PARTS)
 
-    def to_dict(self, parts: Iterable[str] = PARTS) -> dict[str, Any]:
-        """As JSON; `parts` chooses, for a long text's tables are large."""
-        chosen = list(parts)
+    @property
+    def allowed(self) -> Annotated[Array, Axes(2, holes=True)]:
+        return hidden_as_nan(self.masked)
+
+    def to_dict(self, parts: Iterable[str] | None = None) -> dict[str, Any]:
+        """As JSON, with these parts."""
+        chosen = list(self.parts if parts is None else parts)
         for part in chosen:
             if part not in PARTS:
                 raise CutawayError(f"Attention has no part {part!r}.{nearest(part, PARTS)}")
         found = {"layer": self.layer, "head": self.head, "position": self.position, "scale": rounded(self.scale)}
-        for part in chosen:
-            value = getattr(self, part)
-            found[part] = rounded(hidden_as_nan(value) if part == "masked" else value)
-        return found
+        found |= {} if self.attended is None else {"attended": self.attended}
+        return found | {part: rounded(self.allowed if part == "masked" else getattr(self, part)) for part in chosen}
 
 
-def attention(run: Run, layer: int, head: int, position: int | None = None) -> Attention:
-    """Every step of one head, for all queries; or for one, with the keys up to it."""
+def attention(
+    run: Run,
+    layer: int,
+    head: int,
+    position: int | None = None,
+    attended: int | None = None,
+    parts: Sequence[str] = PARTS,
+) -> Attention:
+    """Every step of one head, for all queries; or for one, with the keys up to it.
+
+    The scores and weights are always those of all keys; the vectors are those of one, where it is named (`attended`).
+    """
     layer, head = run.layer(layer), run.head(head)
     position = None if position is None else run.position(position)
+    attended = None if attended is None else run.position(attended)
     rows = slice(None) if position is None else slice(position, position + 1)
     seen = slice(None) if position is None else slice(position + 1)
+    given = seen if attended is None else slice(attended, attended + 1)
     at = f"blocks.{layer}.attention"
 
     def part(name: str, *where: slice) -> Array:
@@ -78,33 +99,45 @@ def attention(run: Run, layer: int, head: int, position: int | None = None) -> A
         position,
         run.block(layer).attention.scale,
         queries=part("queries", rows),
-        keys=part("keys", seen),
-        values=part("values", seen),
+        keys=part("keys", given),
+        values=part("values", given),
         scores=part("scores", rows, seen),
         masked=part("masked", rows, seen),
         weights=part("weights", rows, seen),
         output=part("heads", rows),
         merged=array(run[f"{at}.merged"][rows]),
         projected=array(run[f"{at}.output"][rows]),
+        attended=attended,
+        parts=tuple(parts),
     )
 
 
 @dataclass(frozen=True)
-class Heads:
+class Pictures(ViewResult):
+    """Small pictures of the weights of heads."""
+
+    size: int
+    """How many cells wide and high each is."""
+    pixels: tuple[tuple[str, ...], ...]
+    """A byte for a cell, row by row, in base64. [layer][head]"""
+
+
+@dataclass(frozen=True)
+class Heads(ViewResult):
     """All heads at a glance. Each measure is the mean over the queries that can have it. [layer, head]"""
 
     layers: tuple[int, ...]
-    entropy: Array
+    entropy: Table
     """How spread the attention is, in bits: 0 is one token only."""
-    distance: Array
+    distance: Table
     """How far back it looks, in tokens."""
-    previous: Array | None
+    previous: Table | None
     """The weight on the token just before; None if the text is one token."""
-    first: Array | None
+    first: Table | None
     """The weight on the first token, where many heads rest; measured from the second token on, None without one."""
-    itself: Array
+    itself: Table
     """The weight on the token itself; measured from the second token on, and in a text of one token on that."""
-    induction: Array | None
+    induction: Table | None
     """The weight on what followed the last time this token stood in the text; None if no token occurs twice."""
     induction_queries: int = 0
     """How many tokens `induction` is the mean over: of one or two it says little (see `roles`)."""
@@ -112,16 +145,13 @@ class Heads:
     """Small pictures of the weights, a byte for a cell, row by row; a row's strongest is 255."""
     size: int = 0
     """How many cells wide and high a picture is."""
+    told = ("picture",)
+    hidden = ("pictures", "size")
 
-    def to_dict(self) -> dict[str, Any]:
-        measures = ("entropy", "distance", "previous", "first", "itself", "induction")
-        pixels = [[base64.b64encode(picture).decode() for picture in row] for row in self.pictures]
-        return {
-            "layers": list(self.layers),
-            **{name: rounded(getattr(self, name)) for name in measures},
-            "induction_queries": self.induction_queries,
-            "picture": {"size": self.size, "pixels": pixels} if self.pictures else None,
-        }
+    @property
+    def picture(self) -> Pictures | None:
+        pixels = tuple(tuple(base64.b64encode(picture).decode() for picture in row) for row in self.pictures)
+        return Pictures(self.size, pixels) if pixels else None
 
 
 @torch.no_grad()
@@ -160,15 +190,24 @@ def heads(run: Run, layers: Sequence[int] | None = None, picture: int = 0) -> He
     )
 
 
+@dataclass(frozen=True)
+class Looking(ViewResult):
+    """The head that looks most from one token to another."""
+
+    layer: int
+    head: int
+    weight: float
+
+
 @torch.no_grad()
-def looking(run: Run, position: int, key: int) -> tuple[int, int, float]:
+def looking(run: Run, position: int, key: int) -> Looking:
     """The head that looks most from one token to another: its layer, its number, and the weight."""
     position, key = run.position(position), run.position(key)
     weights = torch.stack(
         [run[f"blocks.{layer}.attention.weights"][:, position, key].float() for layer in range(run.lm.config.layers)]
     )  # [layer, head]
     layer, head = divmod(int(weights.argmax()), weights.shape[1])
-    return layer, head, float(weights[layer, head])
+    return Looking(layer, head, float(weights[layer, head]))
 
 
 def follow_same(ids: Sequence[int]) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ from cutaway.codec import Codec
 from cutaway.decoding.beams import Beam, Search, begin, results, run_searches
 from cutaway.decoding.sequence import Result
 from cutaway.decoding.settings import Settings
-from cutaway.inspect.numbers import Token, rounded, token
+from cutaway.inspect.numbers import Token, ViewResult, token
 from cutaway.inspect.runs import check
 from cutaway.runtime.torch_batch import TorchRuntime
 from cutaway.text.tokenizer import Tokenizer
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Node:
+class Node(ViewResult):
     """A text that was looked at, by its newest token and the node it continues."""
 
     id: int
@@ -40,12 +40,20 @@ class Node:
     result: int | None = None
     """Its place among the texts found; 0 is the best."""
 
-    def to_dict(self) -> dict[str, Any]:
-        return {**rounded(vars(self)), "token": self.token.to_dict() if self.token else None}
+
+@dataclass(frozen=True)
+class Found(ViewResult):
+    """A text that the search found."""
+
+    text: str
+    ids: list[int]
+    reason: str
+    score: float | None
+    node: int | None
 
 
 @dataclass(frozen=True)
-class Tree:
+class Tree(ViewResult):
     """A beam search from its prompt to its results, in the order of the search."""
 
     model: str
@@ -53,25 +61,15 @@ class Tree:
     beams: int
     nodes: tuple[Node, ...]
     results: tuple[Result, ...]
+    told = ("results=found",)
 
-    def to_dict(self) -> dict[str, Any]:
-        found = {node.result: node.id for node in self.nodes if node.result is not None}
-        return {
-            "model": self.model,
-            "prompt": [one.to_dict() for one in self.prompt],
-            "beams": self.beams,
-            "nodes": [node.to_dict() for node in self.nodes],
-            "results": [
-                {
-                    "text": one.text,
-                    "ids": one.ids,
-                    "reason": one.reason,
-                    "score": rounded(one.score),
-                    "node": found.get(at),
-                }
-                for at, one in enumerate(self.results)
-            ],
-        }
+    @property
+    def found(self) -> tuple[Found, ...]:
+        """The results, each with its node."""
+        nodes = {node.result: node.id for node in self.nodes if node.result is not None}
+        return tuple(
+            Found(one.text, one.ids, one.reason, one.score, nodes.get(place)) for place, one in enumerate(self.results)
+        )
 
 
 class Recorded(Search):

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
-from cutaway.inspect.numbers import Array, array, rounded
+from cutaway.inspect.numbers import Line, Table, ViewResult, array
 from cutaway.inspect.runs import Run
 
 
 @dataclass(frozen=True)
-class Between:
+class Between(ViewResult):
     """One layer's attention from some tokens to others."""
 
     layer: int
     head: int | None
     """None: the mean of all heads."""
-    weights: Array
+    weights: Table
     """[from, to]"""
-    rest: Array
+    rest: Line
     """What went to other tokens; with the weights it adds up to 1. [from]"""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "layer": self.layer, "head": self.head, "weights": rounded(self.weights), "rest": rounded(self.rest),
-        }  # fmt: skip
 
 
 @torch.no_grad()

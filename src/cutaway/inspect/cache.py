@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cutaway.decoding.sequence import Result
 from cutaway.inspect.generation import Step, watch
-from cutaway.inspect.numbers import Token, token
+from cutaway.inspect.numbers import Token, ViewResult, token
 from cutaway.inspect.runs import check
 from cutaway.models.gpt2.shape import Config
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class CacheStep:
+class CacheStep(ViewResult):
     """One token written: how many tokens went through the model for it, and how many only had to be looked up."""
 
+    step: int
     token: Token | None
     """The token that was chosen; None where the text ended instead."""
     read: int
@@ -30,13 +31,19 @@ class CacheStep:
     without: int
     """The multiplications it would have taken to read the whole text again."""
 
-    def to_dict(self) -> dict[str, Any]:
-        numbers = {name: value for name, value in vars(self).items() if name != "token"}
-        return {"token": self.token.to_dict() if self.token else None, **numbers}
+
+@dataclass(frozen=True)
+class Total(ViewResult):
+    """All steps together."""
+
+    multiplications: int
+    without: int
+    bytes: int
+    """What the cache held in the end."""
 
 
 @dataclass(frozen=True)
-class CacheSteps:
+class CacheSteps(ViewResult):
     """A generation, step by step, with what each computed and what it reused."""
 
     model: str
@@ -45,6 +52,7 @@ class CacheSteps:
     per_token_bytes: int
     """What one token takes in the cache: a key and a value for every layer."""
     steps: tuple[CacheStep, ...]
+    told = ("total",)
 
     @property
     def multiplications(self) -> int:
@@ -54,19 +62,10 @@ class CacheSteps:
     def without(self) -> int:
         return sum(step.without for step in self.steps)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "model": self.model,
-            "prompt": [one.to_dict() for one in self.prompt],
-            "text": self.text,
-            "per_token_bytes": self.per_token_bytes,
-            "steps": [{"step": number, **step.to_dict()} for number, step in enumerate(self.steps)],
-            "total": {
-                "multiplications": self.multiplications,
-                "without": self.without,
-                "bytes": max((step.bytes_reused + step.bytes_written for step in self.steps), default=0),
-            },
-        }
+    @property
+    def total(self) -> Total:
+        held = max((step.bytes_reused + step.bytes_written for step in self.steps), default=0)
+        return Total(self.multiplications, self.without, held)
 
 
 def multiplications(config: Config, read: int, reused: int = 0) -> int:
@@ -99,6 +98,7 @@ def counted(lm: LanguageModel, prompt: Sequence[int], result: Result, steps: Seq
         per_token_bytes(lm),
         tuple(
             CacheStep(
+                step=number,
                 token=None if (new := chosen[number]) is None else token(lm.tokenizer, new),
                 read=step.read,
                 reused=step.reused,

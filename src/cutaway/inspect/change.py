@@ -6,13 +6,15 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakKeyDictionary, ref
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from cutaway.checks import check_count
 from cutaway.errors import CutawayError, nearest
-from cutaway.inspect.numbers import Array, Token, array, rounded
+from cutaway.inspect.numbers import Array, Line, Table, Token, ViewResult, array
 from cutaway.inspect.runs import Run, token_id
 from cutaway.inspect.source import source_run
 from cutaway.models.architecture import places
@@ -265,7 +267,7 @@ def located(change: Change, lm: LanguageModel, tokens: int) -> Change:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Candidate(ViewResult):
     """How likely a token is as the next one."""
 
     token: Token
@@ -273,59 +275,62 @@ class Candidate:
     probability: float
     rank: int
 
-    def to_dict(self) -> dict[str, Any]:
-        return {**rounded(asdict(self)), "token": self.token.to_dict()}
-
 
 @dataclass(frozen=True)
-class Moved:
+class Moved(ViewResult):
     """A token whose probability changed."""
 
     token: Token
     before: float
     after: float
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"token": self.token.to_dict(), "before": rounded(self.before), "after": rounded(self.after)}
-
 
 @dataclass(frozen=True)
-class Changed:
+class Changed(ViewResult):
     """What changed between two runs over one text: in the stream, in the predictions, at one token in detail."""
 
     changes: tuple[Change, ...]
     position: int
-    kl: Array
+    kl: Line
     """How much the predictions after each token moved, in nats: before || after. [token]"""
-    stream: Array
+    stream: Table
     """How far the residual stream moved, as a share of its length before. [layer, token]"""
     before: tuple[Candidate, ...]
     after: tuple[Candidate, ...]
     moved: tuple[Moved, ...]
     """The tokens whose probability changed most."""
+    run: Run
+    """The changed run."""
+    id: str | None = None
+    """What a server remembers the changed run by."""
+    told = ("top_changed",)
+    hidden = ("run",)
+    optional = ("id",)
 
     @property
     def top_changed(self) -> bool:
         return self.before[0].token != self.after[0].token
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "changes": [change.to_dict() for change in self.changes],
-            "position": self.position,
-            "kl": rounded(self.kl),
-            "stream": rounded(self.stream),
-            "before": [one.to_dict() for one in self.before],
-            "after": [one.to_dict() for one in self.after],
-            "moved": [one.to_dict() for one in self.moved],
-            "top_changed": self.top_changed,
-        }
+
+_effects: WeakKeyDictionary[Run, tuple[ref[Run], tuple[Array, Array]]] = WeakKeyDictionary()
+"""For each changed run: the run before, and the effect; over a long text it takes seconds to make."""
+
+
+def effect(before: Run, after: Run) -> tuple[Array, Array]:
+    """How much the predictions after each token moved [token], and the residual stream [layer, token]."""
+    known = _effects.get(after)
+    if known is None or known[0]() is not before:
+        known = _effects[after] = ref(before), _effect(before, after)
+    return known[1]
 
 
 @torch.no_grad()
-def effect(before: Run, after: Run) -> tuple[Array, Array]:
-    """How much the predictions after each token moved [token], and the residual stream [layer, token]."""
+def _effect(before: Run, after: Run) -> tuple[Array, Array]:
     if before.ids != after.ids:
         raise CutawayError("Before and after must be runs over the same text.")
+    if before is after:
+        layers = before.lm.config.layers
+        return np.zeros(len(before), np.float32), np.zeros((layers, len(before)), np.float32)
     kl = [divergence(before.logits(piece), after.logits(piece)) for piece in pieces(len(before))]
     stream = [
         (after[name] - before[name]).float().norm(dim=-1) / before[name].float().norm(dim=-1)
@@ -335,12 +340,10 @@ def effect(before: Run, after: Run) -> tuple[Array, Array]:
 
 
 @torch.no_grad()
-def changed(
-    before: Run, after: Run, position: int = -1, k: int = 10, known: tuple[Array, Array] | None = None
-) -> Changed:
-    """What the changes of one run changed against another over the same text; `known` is their `effect`, if at hand."""
+def changed(before: Run, after: Run, position: int = -1, k: int = 10) -> Changed:
+    """What the changes of one run changed against another over the same text."""
     check_count(k, 0)
-    kl, stream = known or effect(before, after)
+    kl, stream = effect(before, after)
     position = before.position(position)
     was, now = before.logits([position])[0], after.logits([position])[0]
     moves = (now.softmax(-1) - was.softmax(-1))[: len(before.lm.tokenizer)]
@@ -353,6 +356,7 @@ def changed(
         candidates(before, was, k),
         candidates(after, now, k),
         tuple(Moved(before.token(one), float(was.softmax(-1)[one]), float(now.softmax(-1)[one])) for one in most),
+        after,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from cutaway.decoding.settings import Settings
 from cutaway.errors import CutawayError
 from cutaway.inspect.cache import CacheSteps, counted
 from cutaway.inspect.generation import Step, Watched
-from cutaway.inspect.numbers import Token, rounded, token
+from cutaway.inspect.numbers import Token, ViewResult, token
 from cutaway.inspect.runs import Run, check, lend
 from cutaway.models.gpt2.model import GPT
 from cutaway.parts.cache import Cache
@@ -31,7 +31,7 @@ PIECES = 48
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ChoiceCandidate(ViewResult):
     """One token on its way from score to chance."""
 
     id: int
@@ -42,12 +42,12 @@ class Candidate:
     """The probability after temperature, before anything is cut."""
     chance: float
     """What it is drawn with."""
-    cut: str
+    cut: Literal["", "top_k", "top_p"]
     """What took it out: 'top_k', 'top_p', or nothing."""
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(ViewResult):
     """One token chosen."""
 
     chosen: int
@@ -56,37 +56,45 @@ class Choice:
     after_top_k: int
     possible: int
     """How many tokens top-k left, and how many top-p left of these."""
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[ChoiceCandidate, ...]
     """The likeliest, and the chosen one; the likeliest first."""
     line: tuple[tuple[int, float, float], ...]
     """Pieces of the line of probabilities, in the order of the vocabulary: id, start, end. The die falls into one."""
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            **vars(self),
-            "die": rounded(self.die),
-            "candidates": [rounded(vars(one)) for one in self.candidates],
-            "line": [[piece, rounded(start), rounded(end)] for piece, start, end in self.line],
-        }
-
 
 @dataclass(frozen=True)
-class Choices:
+class Choices(ViewResult):
     """A text as it was drawn, token by token. A step whose choice was the end token is the last."""
 
     result: Result
     words: dict[int, Token]
     steps: tuple[Choice, ...]
+    told = ("seed", "reason", "explanation", "text")
+    hidden = ("result",)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "seed": self.result.seed,
-            "reason": self.result.reason,
-            "explanation": self.result.explanation,
-            "text": self.result.text,
-            "words": {str(number): word.to_dict() for number, word in self.words.items()},
-            "steps": [step.to_dict() for step in self.steps],
-        }
+    @property
+    def seed(self) -> int | None:
+        return self.result.seed
+
+    @property
+    def reason(self) -> str:
+        return self.result.reason
+
+    @property
+    def explanation(self) -> str:
+        return self.result.explanation
+
+    @property
+    def text(self) -> str:
+        return self.result.text
+
+
+@dataclass(frozen=True)
+class Writing(ViewResult):
+    """One text, written once, seen both ways."""
+
+    choices: Choices
+    cache: CacheSteps
 
 
 class _Continued(Watched):
@@ -148,7 +156,7 @@ def _choice(chosen: Chosen, k: int) -> Choice:
         int(left.sum()),
         int((chance > 0).sum()),
         tuple(
-            Candidate(
+            ChoiceCandidate(
                 i, float(logits[i]), float(own[i]), float(warmed[i]), float(chance[i]),
                 "" if chance[i] > 0 else "top_p" if left[i] else "top_k",
             )

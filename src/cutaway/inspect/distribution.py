@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import numpy.typing as npt
 
 from cutaway.errors import CutawayError
-from cutaway.inspect.numbers import Array, looked_at, rounded
+from cutaway.inspect.numbers import Array, Axes, ViewResult, looked_at
 from cutaway.inspect.parameters import find
 
 if TYPE_CHECKING:
@@ -17,23 +17,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Distribution:
+class Distribution(ViewResult):
     """Counts of weights in equal bins between the smallest and the largest."""
 
     name: str
-    edges: npt.NDArray[np.float64]
+    edges: Annotated[npt.NDArray[np.float64], Axes(1)]
     """Where the bins begin, and where the last one ends."""
-    counts: npt.NDArray[np.int64]
+    counts: Annotated[npt.NDArray[np.int64], Axes(1)]
     quantiles: tuple[float, float, float]
     """A quarter, a half and three quarters of the weights are smaller."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "edges": rounded(self.edges),
-            "counts": self.counts.tolist(),
-            "quantiles": rounded(list(self.quantiles)),
-        }
 
 
 def distribution(lm: LanguageModel, name: str, bins: int = 61) -> Distribution:

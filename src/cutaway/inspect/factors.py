@@ -12,7 +12,7 @@ import numpy as np
 
 from cutaway.errors import CutawayError
 from cutaway.inspect.neurons import activations
-from cutaway.inspect.numbers import Array, rounded
+from cutaway.inspect.numbers import Array, Line, ViewResult
 from cutaway.inspect.runs import Run
 
 FEWEST, MOST = 2, 20
@@ -20,38 +20,28 @@ EXAMPLES = 8
 
 
 @dataclass(frozen=True)
-class Group:
+class Group(ViewResult):
     """Neurons that do alike on this text."""
 
-    mean: Array
+    mean: Line
     """Their mean activation. [token]"""
     by_layer: tuple[int, ...]
     """How many of them each layer has."""
     examples: tuple[tuple[int, int], ...]
     """The strongest of them: layer and number."""
+    told = ("size",)
 
     @property
     def size(self) -> int:
         return sum(self.by_layer)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "size": self.size,
-            "mean": rounded(self.mean),
-            "by_layer": list(self.by_layer),
-            "examples": [list(one) for one in self.examples],
-        }
-
 
 @dataclass(frozen=True)
-class Groups:
+class Groups(ViewResult):
     """All the neurons of some layers, in groups; the most active group first."""
 
     layers: tuple[int, ...]
     groups: tuple[Group, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"layers": list(self.layers), "groups": [group.to_dict() for group in self.groups]}
 
 
 def groups(run: Run, count: int = 8, layers: Sequence[int] | None = None, seed: int = 0) -> Groups:
@@ -79,43 +69,32 @@ def _group(values: Array, rows: np.ndarray[Any, Any], run: Run, layers: list[int
 
 
 @dataclass(frozen=True)
-class Factor:
+class Factor(ViewResult):
     """A pattern of firing: how strong it is at each token, and the neurons that take part."""
 
-    tokens: Array
+    tokens: Line
     """0 or more; 1 at the token that excites it most. [token]"""
     share: float
     """Its share of all that the factors make together."""
-    by_layer: Array
+    by_layer: Line
     """Where it lives: the share of each layer. [layer]"""
     neurons: tuple[tuple[int, int, float], ...]
     """The strongest neurons: layer, number, and activation where the factor is strongest."""
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "tokens": rounded(self.tokens),
-            "share": rounded(self.share),
-            "by_layer": rounded(self.by_layer),
-            "neurons": rounded(self.neurons),
-        }
-
 
 @dataclass(frozen=True)
-class Factors:
+class Factors(ViewResult):
     """The activations of some layers as a sum of a few factors, the strongest first."""
 
     layers: tuple[int, ...]
     unexplained: float
     """The share of the activations' sum of squares that the factors leave."""
     factors: tuple[Factor, ...]
+    told = ("count",)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "count": len(self.factors),
-            "layers": list(self.layers),
-            "unexplained": rounded(self.unexplained),
-            "factors": [factor.to_dict() for factor in self.factors],
-        }
+    @property
+    def count(self) -> int:
+        return len(self.factors)
 
 
 def factors(run: Run, count: int = 8, layers: Sequence[int] | None = None, seed: int = 0) -> Factors:

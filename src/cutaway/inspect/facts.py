@@ -157,7 +157,8 @@ def alike(seen: Run, at: str = "") -> Fact:
 def looking(seen: Run, start: str, end: str) -> Fact:
     """The head that looks most from one word to another, and what else that row of its table says."""
     here, key = place_of(seen, start), place_of(seen, end)
-    layer, head, weight = attention.looking(seen, here, key)
+    found = attention.looking(seen, here, key)
+    layer, head, weight = found.layer, found.head, found.weight
     row = seen[f"blocks.{layer}.attention.weights"][head, here, : here + 1].float()
     scores = seen[f"blocks.{layer}.attention.scores"][head, here, : here + 1].float()
     best = int(row.argmax())

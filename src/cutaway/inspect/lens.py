@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -13,66 +13,53 @@ from torch import Tensor
 
 from cutaway.checks import check_count
 from cutaway.inspect.change import pieces
-from cutaway.inspect.numbers import Array, Token, rounded
+from cutaway.inspect.numbers import Axes, Cube, Table, Token, ViewResult, rounded
 from cutaway.inspect.runs import Run
 
 Whole = npt.NDArray[np.int64]
+WholeTable = Annotated[Whole, Axes(2)]
 
 
 @dataclass(frozen=True)
-class Followed:
+class Followed(ViewResult):
     """A token followed through the layers."""
 
     token: Token
-    rank: Whole
+    rank: WholeTable
     """1 is the likeliest. [layer, position]"""
-    probability: Array
+    probability: Table
     """[layer, position]"""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "token": self.token.to_dict(),
-            "rank": self.rank.tolist(),
-            "probability": rounded(self.probability),
-        }
 
 
 @dataclass(frozen=True)
-class Lens:
+class Lens(ViewResult):
     """The predictions after the embedding and after each block; the last row is the model's output."""
 
     positions: tuple[int, ...]
     layers: tuple[str, ...]
     chosen: tuple[Token, ...]
     """The token whose rank is followed, for each position."""
-    rank: Whole
+    rank: WholeTable
     """Of the chosen token; 1 is the likeliest. [layer, position]"""
-    probability: Array
+    probability: Table
     """Of the chosen token. [layer, position]"""
-    top: Whole
+    top: Annotated[Whole, Axes(3)]
     """The ids of the likeliest, likeliest first. [layer, position, k]"""
-    top_probability: Array
+    top_probability: Cube
     """[layer, position, k]"""
     words: dict[int, Token]
     """Every token in `top`."""
     watch: tuple[Followed, ...]
+    told = ("top=pairs",)
+    hidden = ("top_probability",)
 
-    def to_dict(self) -> dict[str, Any]:
-        chances = rounded(self.top_probability)
-        top = [
-            [list(map(list, zip(ids, row, strict=True))) for ids, row in zip(layer, its, strict=True)]
-            for layer, its in zip(self.top.tolist(), chances, strict=True)
+    @property
+    def pairs(self) -> list[list[list[tuple[int, float]]]]:
+        """The likeliest, each id with its probability. [layer][position][k]"""
+        return [
+            [list(zip(ids, row, strict=True)) for ids, row in zip(layer, chances, strict=True)]
+            for layer, chances in zip(self.top.tolist(), rounded(self.top_probability), strict=True)
         ]
-        return {
-            "positions": list(self.positions),
-            "layers": list(self.layers),
-            "chosen": [token.to_dict() for token in self.chosen],
-            "rank": self.rank.tolist(),
-            "probability": rounded(self.probability),
-            "top": top,
-            "words": {str(number): token.to_dict() for number, token in self.words.items()},
-            "watch": [followed.to_dict() for followed in self.watch],
-        }
 
 
 @torch.no_grad()

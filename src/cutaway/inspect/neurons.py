@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from cutaway.checks import check_count
-from cutaway.inspect.numbers import Array, Token, array, rounded
+from cutaway.inspect.numbers import Array, Line, Table, Token, ViewResult, array
 from cutaway.inspect.runs import Run
 from cutaway.parts.trace import within
 
@@ -18,50 +17,33 @@ WRITES = 5
 
 
 @dataclass(frozen=True)
-class Neuron:
+class Neuron(ViewResult):
     """One neuron over the whole text."""
 
     layer: int
     neuron: int
-    activations: Array
+    activations: Line
     """[token]"""
     at: int
     """The token that excites it most."""
     writes: tuple[tuple[Token, float], ...]
     """The next tokens whose logits it raises most (by how much for each 1 of activation, before the norm's scale)."""
+    told = ("peak",)
 
     @property
     def peak(self) -> float:
         return float(self.activations[self.at])
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "layer": self.layer,
-            "neuron": self.neuron,
-            "peak": rounded(self.peak),
-            "at": self.at,
-            "activations": rounded(self.activations),
-            "writes": [[token.to_dict(), rounded(logit)] for token, logit in self.writes],
-        }
-
 
 @dataclass(frozen=True)
-class Neurons:
+class Neurons(ViewResult):
     """The strongest neurons of some layers, at one token or anywhere, and how many fire at all."""
 
     position: int | None
     layers: tuple[int, ...]
-    active: Array
+    active: Table
     """The share of a layer's neurons that are above 0. [layer, token]"""
     neurons: tuple[Neuron, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "position": self.position,
-            "layers": list(self.layers),
-            "active": rounded(self.active),
-            "neurons": [one.to_dict() for one in self.neurons],
-        }
 
 
 @torch.no_grad()

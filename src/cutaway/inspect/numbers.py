@@ -1,10 +1,13 @@
-"""How results become JSON: arrays as lists of six significant digits, tokens with their bytes."""
+"""How results become JSON: every field by its name, arrays as lists of six significant digits, tokens with their bytes.
+
+A result is a frozen dataclass; the OpenAPI document and the browser's types say what its fields say.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +22,80 @@ DIGITS = 6
 
 
 @dataclass(frozen=True)
-class Token:
+class Axes:
+    """How deep the lists are that an array becomes, and whether numbers in it can be missing (null)."""
+
+    count: int
+    holes: bool = False
+
+
+Line = Annotated[Array, Axes(1)]
+Table = Annotated[Array, Axes(2)]
+Cube = Annotated[Array, Axes(3)]
+
+
+class ViewResult:
+    """The base of results: every field is told under its own name, unless its class says otherwise."""
+
+    told: ClassVar[tuple[str, ...]] = ()
+    """Properties that are told as well; "top=pairs" is told as `top` and read from `pairs`, in place of a field."""
+    hidden: ClassVar[tuple[str, ...]] = ()
+    """Fields that are not told."""
+    optional: ClassVar[tuple[str, ...]] = ()
+    """What is left out where it is None."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON."""
+        found = {name: plain(getattr(self, attribute)) for name, attribute in told_names(type(self)).items()}
+        return {name: value for name, value in found.items() if value is not None or name not in self.optional}
+
+
+def told_names(kind: type[ViewResult]) -> dict[str, str]:
+    """The names in the JSON of a result, and the field or property that each is read from."""
+    own = {field.name: field.name for field in fields(kind)}  # type: ignore[arg-type]
+    more = {name: attribute or name for name, _, attribute in (one.partition("=") for one in kind.told)}
+    return {name: attribute for name, attribute in {**own, **more}.items() if name not in kind.hidden}
+
+
+def told_types(kind: type[ViewResult]) -> dict[str, Any]:
+    """The names in the JSON of a result, and the Python type of each."""
+    hints = get_type_hints(kind, include_extras=True)
+
+    def of(attribute: str) -> Any:
+        if attribute in hints:
+            return hints[attribute]
+        return get_type_hints(getattr(kind, attribute).fget, include_extras=True)["return"]
+
+    return {name: of(attribute) for name, attribute in told_names(kind).items()}
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON knows it: results by their names, tuples as lists, numbers rounded."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "detach"):
+        return rounded(array(value))
+    return rounded(value)
+
+
+@dataclass(frozen=True)
+class Token(ViewResult):
     """An entry of the vocabulary: its id and its bytes."""
 
     id: int
     bytes: bytes
     gpt2: int | None = None
     """The id it has in GPT-2's vocabulary, where this one is a part of that."""
+    told = ("text", "bytes=hex")
+    optional = ("gpt2",)
+
+    @property
+    def hex(self) -> str:
+        return self.bytes.hex(" ")
 
     @property
     def text(self) -> str | None:
@@ -34,10 +104,6 @@ class Token:
             return self.bytes.decode()
         except UnicodeDecodeError:
             return None
-
-    def to_dict(self) -> dict[str, Any]:
-        found = {"id": self.id, "text": self.text, "bytes": self.bytes.hex(" ")}
-        return found if self.gpt2 is None else {**found, "gpt2": self.gpt2}
 
 
 def token(tokenizer: Tokenizer, id: int) -> Token:  # noqa: A002

@@ -8,24 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-DATA = Path(__file__).parents[1] / "data" / "inspect"
+from cutaway.inspect.view import views
 
-TITLES = {
-    "attention": "What a head attends to",
-    "heads": "All heads at a glance",
-    "roles": "What kind of head each is",
-    "path": "The path of a token",
-    "lens": "What each layer already knew",
-    "saliency": "Which tokens caused it",
-    "neurons": "Which neurons fire",
-    "groups": "Neurons that do alike",
-    "factors": "What fires together",
-    "change": "Before and after",
-    "sweep": "Where the answer lies",
-    "cache": "What the cache saves",
-    "beams": "The search tree",
-    "parameters": "A matrix of weights",
-}
+DATA = Path(__file__).parents[1] / "data" / "inspect"
 
 PAGE = """<!doctype html>
 <html lang="en">
@@ -61,12 +46,18 @@ def page(view: str, run: dict[str, Any] | None, data: dict[str, Any]) -> str:
     given = {"view": view, "run": run, "data": data}
     model = (run or data).get("model", "")
     return PAGE.format(
-        title=html.escape(TITLES[view]),
+        title=html.escape(titles()[view]),
         model=html.escape(str(model)),
         style=_file("page.css"),
         script=_file("draw.js"),
         data=harmless(json.dumps(given, ensure_ascii=False, allow_nan=False, separators=(",", ":"))),
     )
+
+
+def titles() -> dict[str, str]:
+    """The views that can be drawn, each with its title; a sweep is of two texts, and so no view of a run."""
+    drawn = {one.name: one.title for one in views().values() if "verb" in one.surfaces}
+    return {**drawn, "sweep": "Where the answer lies"}
 
 
 def harmless(text: str) -> str:

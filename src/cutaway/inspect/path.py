@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 
-from cutaway.inspect.numbers import Array, Token, array, rounded
+from cutaway.inspect.numbers import Array, Line, Table, Token, ViewResult, array
 from cutaway.inspect.runs import Run
 
 
 @dataclass(frozen=True)
-class PathStep:
+class PathStep(ViewResult):
     """The vector after one step."""
 
     name: str
@@ -23,21 +22,16 @@ class PathStep:
     to_last: float
     """The cosine between it and the vector that leaves the last block."""
 
-    def to_dict(self) -> dict[str, Any]:
-        return rounded(vars(self))
-
 
 @dataclass(frozen=True)
-class Path:
+class Path(ViewResult):
     """One token's journey: token, with its position, after attention and after the MLP of each block, final norm."""
 
     position: int
     steps: tuple[PathStep, ...]
     vectors: Array
     """The vector after each step. [step, width]"""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"position": self.position, "steps": [step.to_dict() for step in self.steps]}
+    hidden = ("vectors",)
 
 
 @torch.no_grad()
@@ -56,7 +50,7 @@ def path(run: Run, position: int = -1) -> Path:
 
 
 @dataclass(frozen=True)
-class Attribution:
+class Attribution(ViewResult):
     """What each part adds to a token's logit, or to its lead over another's; together they are that number."""
 
     position: int
@@ -66,22 +60,26 @@ class Attribution:
     embedding: float
     place: float
     """The position's vector."""
-    heads: Array
+    heads: Table
     """[layer, head]"""
-    attention_bias: Array
+    attention_bias: Line
     """The bias of the projection, which belongs to no head. [layer]"""
-    mlp: Array
+    mlp: Line
     """The second layer of each MLP, without its bias. [layer]"""
-    mlp_bias: Array
+    mlp_bias: Line
     """[layer]"""
     norm_bias: float
     """The shift of the final norm."""
     rest: float
     """What the parts leave: rounding, and what a change brought in from outside."""
 
-    def to_dict(self) -> dict[str, Any]:
-        tokens = {"token": self.token.to_dict(), "against": self.against.to_dict() if self.against else None}
-        return {**{name: rounded(value) for name, value in vars(self).items() if name not in tokens}, **tokens}
+
+@dataclass(frozen=True)
+class Explained(ViewResult):
+    """A token's way up the stack, and what each part on it adds to the logit of a next token."""
+
+    path: Path
+    attribution: Attribution
 
 
 @torch.no_grad()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from cutaway.errors import CutawayError
-from cutaway.inspect.numbers import Array, looked_at, rounded
+from cutaway.inspect.numbers import Array, Table, ViewResult, looked_at
 from cutaway.inspect.parameters import find
 
 if TYPE_CHECKING:
@@ -17,31 +17,28 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Picture:
+class Picture(ViewResult):
     """A matrix in at most so many cells each way; a vector is one row."""
 
     name: str
     shape: tuple[int, ...]
-    mean: Array
+    mean: Table
     """[row, column], as are the others."""
-    low: Array
-    high: Array
-    spread: Array
+    low: Table
+    high: Table
+    spread: Table
     """The standard deviation inside the cell."""
     total: dict[str, float]
     """mean, std, min and max of the whole matrix."""
+    told = ("rows", "columns")
 
-    def to_dict(self) -> dict[str, Any]:
-        rows, columns = self.mean.shape
-        arrays = {name: rounded(getattr(self, name)) for name in ("mean", "low", "high", "spread")}
-        return {
-            "name": self.name,
-            "shape": list(self.shape),
-            "rows": rows,
-            "columns": columns,
-            **arrays,
-            "total": rounded(self.total),
-        }
+    @property
+    def rows(self) -> int:
+        return self.mean.shape[0]
+
+    @property
+    def columns(self) -> int:
+        return self.mean.shape[1]
 
 
 def picture(lm: LanguageModel, name: str, size: int = 64) -> Picture:

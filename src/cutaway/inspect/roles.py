@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from cutaway.errors import CutawayError
-from cutaway.inspect.numbers import Array, rounded
+from cutaway.inspect.numbers import Array, Table, ViewResult
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
@@ -21,20 +21,17 @@ CONFIDENT = 1.96
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measured(ViewResult):
     """One measure of every head: the mean over the queries of all texts, and how sure it is."""
 
-    mean: Array
+    mean: Table
     """A weight, 0 to 1. [layer, head]"""
-    margin: Array
+    margin: Table
     """The mean is within this of the true one with 95 % confidence; the texts are the sample. [layer, head]"""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"mean": rounded(self.mean), "margin": rounded(self.margin)}
 
 
 @dataclass(frozen=True)
-class Roles:
+class Roles(ViewResult):
     """Each head's attention in texts of random tokens that are said twice over, in the second half."""
 
     texts: int
@@ -47,15 +44,12 @@ class Roles:
     """The weight on the token just before."""
     duplicate: Measured
     """The weight on the same token, the first time."""
+    told = ("queries",)
 
     @property
     def queries(self) -> int:
         """How many queries each mean is over."""
         return self.texts * self.tokens
-
-    def to_dict(self) -> dict[str, Any]:
-        about = {"texts": self.texts, "tokens": self.tokens, "queries": self.queries, "seed": self.seed}
-        return {**about, **{role: getattr(self, role).to_dict() for role in ROLES}}
 
 
 def roles(lm: LanguageModel, tokens: int = 32, texts: int = 8, seed: int = 0) -> Roles:

@@ -31,6 +31,8 @@ STREAM = (
 """What is kept of a longer text: what is as large as the tokens are many, and what a text that goes on needs."""
 MADE_AGAIN = 128 << 20
 """So many bytes of what was made again stay at hand; what was asked for longest ago goes first."""
+SHAPE = ("layers", "heads", "width", "head_width", "mlp_width", "vocabulary", "context")
+"""The numbers of a model's shape that pictures are drawn by."""
 WORTHWHILE = 16
 """A common beginning of fewer tokens is not taken over."""
 
@@ -165,7 +167,7 @@ class Run:
 
     def to_dict(self) -> dict[str, Any]:
         config = self.lm.config
-        shape = ("layers", "heads", "width", "head_width", "mlp_width", "vocabulary", "context")
+        shape = [name for name in SHAPE if hasattr(config, name)]
         return {
             "model": self.lm.name,
             "text": self.text,
@@ -228,6 +230,8 @@ def carry(
     from cutaway.inspect.change import replacements
 
     check(lm, ids)
+    if not hasattr(lm.model, "read"):  # no model that writes: everything it makes is kept
+        return Run(lm, tuple(ids), prompt, tuple(changes), lm.trace(ids, replace=replacements(lm, changes, counted)))
     keep = keep_for(lm, len(ids))
     trace = (Trace if keep == "*" else Fused)(keep, replacements(lm, changes, counted, read=len(ids)))
     known = 0 if after is None or changes or keep == "*" else common(after, lm, ids)
@@ -261,6 +265,11 @@ def lend(run: Run, tokens: int, cache: Cache) -> None:
         scope = f"blocks.{layer}.attention"
         cache.extend(layer, run[f"{scope}.keys"][None, :, :tokens], run[f"{scope}.values"][None, :, :tokens])
     cache.advance(tokens)
+
+
+def unread(lm: LanguageModel, ids: Sequence[int]) -> Run:
+    """A text that has not been carried through: for a view that asks for the model and the ids only."""
+    return Run(lm, tuple(ids), len(ids), (), Trace(()))
 
 
 def written(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal, cast
 
 import numpy as np
 import torch
@@ -14,55 +14,39 @@ from torch.nn import functional
 from cutaway.checks import check_count
 from cutaway.errors import CutawayError
 from cutaway.inspect.backward import down_the_stack
-from cutaway.inspect.numbers import Array, Token, array, rounded
+from cutaway.inspect.numbers import Line, Table, Token, ViewResult, array
 from cutaway.inspect.runs import Run
 from cutaway.parts.trace import Fused
 
+Method = Literal["gradient", "integrated"]
 METHODS = ("gradient", "integrated")
 AT_ONCE = 2048
 """How many tokens (rows x length) go through the model side by side."""
 
 
 @dataclass(frozen=True)
-class Target:
+class Target(ViewResult):
     """A token to explain."""
 
     position: int
     token: Token
     probability: float
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "position": self.position,
-            "token": self.token.to_dict(),
-            "probability": rounded(self.probability),
-        }
-
 
 @dataclass(frozen=True)
-class Saliency:
+class Saliency(ViewResult):
     """For each target, the share of each token before it, and whether it spoke for the target or against it."""
 
-    method: str
+    method: Method
     targets: tuple[Target, ...]
-    share: Array
+    share: Table
     """The published measure, without a sign. [target, token]; a row sums to 1, and is 0 from the target on."""
-    signed: Array
+    signed: Table
     """Gradient x input added up: in logits, and negative where a token speaks against the target. [target, token]"""
-    norm: Array
+    norm: Line
     """The sum of a row before it was made one. [target]"""
-    gap: Array | None
+    gap: Line | None
     """Integrated only: how far its parts are from adding up to the change of the logit. [target]"""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "method": self.method,
-            "targets": [target.to_dict() for target in self.targets],
-            "share": rounded(self.share),
-            "signed": rounded(self.signed),
-            "norm": rounded(self.norm),
-            "gap": rounded(self.gap),
-        }
 
 
 def saliency(run: Run, targets: Sequence[int] | None = None, method: str = "gradient", steps: int = 16) -> Saliency:
@@ -93,7 +77,7 @@ def saliency(run: Run, targets: Sequence[int] | None = None, method: str = "grad
     norms = parts.float().norm(dim=-1)  # [target, token]
     total = norms.sum(-1)
     share, signed = array(norms / total.clamp(min=1e-30)[:, None]), array(parts.float().sum(-1))
-    return Saliency(method, tuple(found), share, signed, array(total), gap)
+    return Saliency(cast("Method", method), tuple(found), share, signed, array(total), gap)
 
 
 def _chosen(run: Run, position: int) -> tuple[Token, float]:

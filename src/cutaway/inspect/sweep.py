@@ -15,7 +15,7 @@ from torch import Tensor
 from cutaway.decoding.sampling import is_whole
 from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.metric import Metric, as_metric, number
-from cutaway.inspect.numbers import Token, array, rounded, token
+from cutaway.inspect.numbers import Table, Token, ViewResult, array, token
 from cutaway.inspect.resume import PIECES, Cell, Pair
 from cutaway.inspect.runs import check
 
@@ -32,7 +32,7 @@ SAME = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
+class Sweep(ViewResult):
     """The metric of the corrupted run with one piece of the clean run patched in, for every piece."""
 
     what: str
@@ -46,6 +46,15 @@ class Sweep:
     """The metric of the corrupted run: the value of a cell that changes nothing."""
     clean_tokens: tuple[Token, ...]
     corrupted_tokens: tuple[Token, ...]
+    told = ("axes", "values=table", "recovered=recovered_table")
+
+    @property
+    def table(self) -> Table:
+        return array(self.values)
+
+    @property
+    def recovered_table(self) -> Table:
+        return array(self.recovered)
 
     @property
     def recovered(self) -> Tensor:
@@ -60,19 +69,6 @@ class Sweep:
         """The cells that move the metric most, in either direction: layer, and token or head."""
         order = (self.values - self.corrupted).abs().flatten().argsort(descending=True, stable=True)
         return [divmod(at, self.values.shape[1]) for at in order[:count].tolist()]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "what": self.what,
-            "axes": list(self.axes),
-            "metric": self.metric,
-            "clean": rounded(self.clean),
-            "corrupted": rounded(self.corrupted),
-            "clean_tokens": [one.to_dict() for one in self.clean_tokens],
-            "corrupted_tokens": [one.to_dict() for one in self.corrupted_tokens],
-            "values": rounded(array(self.values)),
-            "recovered": rounded(array(self.recovered)),
-        }
 
 
 @torch.inference_mode(False)  # plain tensors, whoever asks

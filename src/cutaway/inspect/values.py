@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from cutaway.errors import CutawayError
-from cutaway.inspect.numbers import Array, array, rounded
+from cutaway.inspect.numbers import Array, Axes, ViewResult, array
 from cutaway.inspect.runs import Run
 from cutaway.models.architecture import places
 from cutaway.models.steps import LOGITS
@@ -17,7 +17,7 @@ from cutaway.parts.trace import check_name
 
 
 @dataclass(frozen=True)
-class Values:
+class Values(ViewResult):
     """The numbers of an intermediate, with the names of their axes."""
 
     name: str
@@ -25,21 +25,27 @@ class Values:
     values: Array
     masked: bool = False
     """Whether a mask made it: what it hides is no number."""
+    told = ("shape", "values=shown", "norm")
+    hidden = ("masked",)
 
     @property
     def norm(self) -> float | None:
         """The length of the vector, where it is a single one."""
         return float(np.linalg.norm(self.values)) if self.axes == ("column",) else None
 
-    def to_dict(self) -> dict[str, Any]:
-        shown = hidden_as_nan(self.values) if self.masked else self.values
-        return {
-            "name": self.name,
-            "axes": list(self.axes),
-            "shape": list(self.values.shape),
-            "values": rounded(shown),
-            "norm": rounded(self.norm),
-        }
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    @property
+    def shown(
+        self,
+    ) -> (
+        Annotated[Array, Axes(1, holes=True)]
+        | Annotated[Array, Axes(2, holes=True)]
+        | Annotated[Array, Axes(3, holes=True)]
+    ):
+        return hidden_as_nan(self.values) if self.masked else self.values
 
 
 def values(run: Run, name: str, position: int | None = None, head: int | None = None) -> Values:

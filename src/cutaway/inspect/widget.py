@@ -9,29 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cutaway.errors import CutawayError
-from cutaway.inspect.page import DATA, TITLES
+from cutaway.inspect.page import DATA, titles
+from cutaway.inspect.path import Path
+from cutaway.inspect.view import views
+from cutaway.inspect.views import LONG
 
 if TYPE_CHECKING:
     from cutaway.inspect.runs import Run
-
-VIEWS = {
-    "Attention": "attention",
-    "Heads": "heads",
-    "Roles": "roles",
-    "Path": "path",
-    "Lens": "lens",
-    "Saliency": "saliency",
-    "Neurons": "neurons",
-    "Groups": "groups",
-    "Factors": "factors",
-    "Changed": "change",
-    "Sweep": "sweep",
-    "CacheSteps": "cache",
-    "Tree": "beams",
-    "Picture": "parameters",
-}
-LONG = 256
-"""Above this many tokens a whole head is drawn from its scores and weights only."""
 
 # A notebook has a style of its own: ours stays inside a shadow root. Colours can be read once the element is attached.
 RENDER = """
@@ -69,17 +53,20 @@ def widget(result: Result, run: Run | None = None, attribution: Result | None = 
 
     `run` is the run it was made from; a path is drawn with its attribution.
     """
-    name = VIEWS.get(type(result).__name__)
-    if name is None:
-        raise CutawayError(f"There is no picture of a {type(result).__name__}. There is one of: {', '.join(VIEWS)}.")
-    if run is None and name not in ("roles", "sweep", "cache", "beams", "parameters"):
+    drawn = {one.result_name: one for one in views().values() if "verb" in one.surfaces}
+    kind = "Explained" if isinstance(result, Path) else type(result).__name__
+    if kind not in drawn and kind != "Sweep":
+        known = ", ".join(sorted({*drawn, "Path", "Sweep"}))
+        raise CutawayError(f"There is no picture of a {kind}. There is one of: {known}.")
+    name = "sweep" if kind == "Sweep" else drawn[kind].name
+    if run is None and name != "sweep" and drawn[kind].of == "run":
         raise CutawayError(f"The picture of {name} shows the text, too: widget(result, run).")
     data = _data(name, result, run, attribution)
     return _kind()(given={"view": name, "run": run.to_dict() if run else None, "data": data})
 
 
 def _data(name: str, result: Result, run: Run | None, attribution: Result | None) -> dict[str, Any]:
-    if name == "path":
+    if name == "path" and isinstance(result, Path):
         if attribution is None:
             raise CutawayError("The picture of a path has two parts: widget(path(run), run, attribution(run)).")
         return {"path": result.to_dict(), "attribution": attribution.to_dict()}
@@ -112,6 +99,6 @@ def _kind() -> Any:
         given = traitlets.Dict().tag(sync=True)
 
         def __repr__(self) -> str:
-            return f"<{TITLES[self.given['view']]}>"
+            return f"<{titles()[self.given['view']]}>"
 
     return View

@@ -34,7 +34,8 @@ from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import token
 from cutaway.serve.explorer import Explorer, Forgotten
 from cutaway.serve.models import NotAwake, Waking
-from cutaway.serve.views import routers
+from cutaway.serve.schema import describe
+from cutaway.serve.views import declared, routers
 from cutaway.serve.worker import Outdated
 
 STATIC = Path(__file__).parent / "static"
@@ -87,6 +88,7 @@ def create_app(explorer: Explorer, hosts: re.Pattern[str] = LOCAL) -> FastAPI:
     app.include_router(shell(explorer), prefix="/api")
     for router in routers(explorer):
         app.include_router(router, prefix="/api")
+    describe(app, declared.results())
     if STATIC.is_dir():
         app.mount("/", StaticFiles(directory=STATIC, html=True))
     return app
@@ -126,7 +128,9 @@ def shell(explorer: Explorer) -> APIRouter:
     async def trace(body: Text, request: Request) -> dict[str, Any]:
         def work() -> dict[str, Any]:
             key, run = explorer.trace(body.model, body.text, body.more, body.changes)
-            return {"id": key, **run.to_dict(), "model": body.model}
+            about = run.to_dict()
+            del about["names"]  # those of the model's map, and the most of it
+            return {"id": key, **about, "model": body.model}
 
         return await explorer.worker.run(request, work)
 

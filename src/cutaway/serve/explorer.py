@@ -6,19 +6,25 @@ import hashlib
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cutaway.errors import CutawayError
 from cutaway.serve.models import Models
+from cutaway.serve.recent import Recent
 from cutaway.serve.worker import Worker
 
 if TYPE_CHECKING:
     from cutaway.inspect.runs import Run
+    from cutaway.inspect.view import View
     from cutaway.language_model import LanguageModel
+    from cutaway.tasks.answer import TextClassifier
 
 MEMORY = 1 << 30
 """Bytes of runs that are remembered; the one looked at longest ago is forgotten first."""
+ANSWERS = 128
+"""So many answers are at hand that are dear to make: all heads of a long text, matrices drawn, tasks answered."""
 RUNS = 24
 """No more runs than this, however small."""
 
@@ -52,9 +58,14 @@ class Explorer:
     ):
         self.worker = Worker()
         self.drawing = Worker()  # weights are looked at without running a model: they do not wait for one
-        self.models = Models(folders, device, dtype, lambda lm: self.worker.watch(lm.model), tokenizers)
+        self.models = Models(folders, device, dtype, self._watch, tokenizers)
         self.runs: OrderedDict[str, Run] = OrderedDict()
+        self.answers: Recent[tuple[Any, ...], Any] = Recent(ANSWERS)
         self.lock = threading.Lock()
+
+    def _watch(self, lm: LanguageModel | TextClassifier) -> None:
+        model: Any = lm.model
+        self.worker.watch(getattr(model, "gpt", model))  # a classifier is a model with a head
 
     def tokens(self, lm: LanguageModel, text: str, more: Sequence[int]) -> list[int]:
         """The text's ids and the tokens picked after it; the end token stands for nothing at all, as in training."""
@@ -100,6 +111,51 @@ class Explorer:
                 raise Forgotten("This run is no longer remembered. Ask for it again.")
             self.runs.move_to_end(key)
             return self.runs[key]
+
+    def changed(self, key: str, changes: Sequence[dict[str, Any]]) -> tuple[str, Run]:
+        """The run with these changes, under a name of its own; without any it is the run itself."""
+        from cutaway.inspect.runs import run
+
+        before = self.run(key)
+        if not changes:
+            return key, before
+        name = hashlib.sha256(json.dumps([key, list(changes)], sort_keys=True).encode()).hexdigest()[:16]
+        with self.lock:
+            found = self.runs.get(name)
+        found = found or run(before.lm, before.ids, changes=read_changes(changes))
+        self.remember(name, found)
+        return name, found
+
+    def once(self, asked: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """An answer that is dear to make: the one at hand, or made now."""
+        with self.lock:
+            if asked in self.answers:
+                return self.answers.keep(asked, self.answers[asked])
+        found = make()
+        with self.lock:
+            return self.answers.keep(asked, found)
+
+    def view(self, view: View, key: str, given: dict[str, Any]) -> dict[str, Any]:
+        """What a view says of a run."""
+        run = self.run(key)
+        view.check(run.lm)
+        if view.passes:
+            self.worker.expect(view.passes(run, given), run.lm.model)
+        if view.name == "change":
+            return self._change(key, run, **given)
+
+        def make() -> dict[str, Any]:
+            found: dict[str, Any] = view.compute(run, given).to_dict()
+            return found
+
+        return self.once((key, view.name, json.dumps(given)), make) if view.remember else make()
+
+    def _change(self, key: str, before: Run, changes: list[dict[str, Any]], position: int, k: int) -> dict[str, Any]:
+        """The changed run gets a name, so that it can be asked about as well."""
+        from cutaway.inspect.change import changed
+
+        name, after = self.changed(key, changes)
+        return replace(changed(before, after, position, k), id=name).to_dict()
 
     def close(self) -> None:
         self.models.close()

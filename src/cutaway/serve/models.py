@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +14,16 @@ from cutaway.checkpoint.store import PINNED
 from cutaway.errors import CutawayError
 from cutaway.inspect.parameters import parameters
 from cutaway.models.gpt2.shape import SIZES, Config
+from cutaway.serve.recent import Recent
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
+    from cutaway.tasks.answer import TextClassifier
 
 AWAKE = 2
 """So many models stay in memory; waking another puts the one used longest ago to sleep."""
+TASKS = 3
+"""So many more that were trained for tasks: asking one does not put the model being shown to sleep."""
 
 
 class NotAwake(CutawayError):
@@ -47,13 +50,14 @@ class Models:
         folders: Sequence[str] = (),
         device: str | None = None,
         dtype: str | None = None,
-        prepare: Callable[[LanguageModel], None] = lambda lm: None,
+        prepare: Callable[[LanguageModel | TextClassifier], None] = lambda lm: None,
         tokenizers: Mapping[str, str] | None = None,
     ):
         """`tokenizers` names one for each model that is not to be shown with its own."""
         self.tokenizers = dict(tokenizers or {})
         self.folders, self.device, self.dtype, self.prepare = list(folders), device, dtype, prepare
-        self.awake: OrderedDict[str, LanguageModel] = OrderedDict()
+        self.awake: Recent[str, LanguageModel] = Recent(AWAKE)
+        self.tasks: Recent[str, LanguageModel | TextClassifier] = Recent(TASKS)
         self.waking: dict[str, Waking] = {}
         self.loading: list[tuple[threading.Thread, Waking]] = []
         self.lock = threading.Lock()
@@ -62,17 +66,27 @@ class Models:
         """Put a model that is in memory already among those awake, under its own name."""
         self.prepare(lm)
         with self.lock:
-            self.awake[lm.name] = lm
-            self.awake.move_to_end(lm.name)
-            while len(self.awake) > AWAKE:
-                self.awake.popitem(last=False)
+            self.awake.keep(lm.name, lm)
 
     def get(self, name: str) -> LanguageModel:
         with self.lock:
             if name not in self.awake:
                 raise NotAwake(f"The model {name} is not loaded. Choose it in the model menu.", "asleep", name=name)
-            self.awake.move_to_end(name)
-            return self.awake[name]
+            return self.awake.keep(name, self.awake[name])
+
+    def for_task(self, name: str) -> LanguageModel | TextClassifier:
+        """A model for a task, read now if it is not in memory; whoever asks waits."""
+        with self.lock:
+            known = self.tasks.get(name) or self.awake.get(name)
+        if known is None:
+            from cutaway.loading import load
+            from cutaway.tasks import load_task
+            from cutaway.tasks.answer import load_classifier
+
+            known = load_classifier(name) if load_task(locate(name)).outputs else load(name)
+            self.prepare(known)
+        with self.lock:
+            return known if name in self.awake else self.tasks.keep(name, known)
 
     def wake(self, name: str) -> Waking:
         """Begin to fetch and read a model, unless that is under way or done; how far it is."""

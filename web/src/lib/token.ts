@@ -1,14 +1,10 @@
 /** Tokens as they can be seen. */
 
 import { count } from './format';
+import type { Token as Served } from './views';
 
-export interface Token {
-  id: number;
-  /** null where the bytes are only part of a character. */
-  text: string | null;
-  bytes: string;
-  /** The id it has in GPT-2's vocabulary, where the model's is a part of that. */
-  gpt2?: number;
+/** As the server says it; text is null where the bytes are only part of a character. */
+export interface Token extends Served {
   /** The characters that the bytes are parts of, where they are parts and the tokens around are known (see `spell`). */
   of?: string;
 }

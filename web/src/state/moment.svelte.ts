@@ -5,7 +5,7 @@ import { spell, type Token } from '../lib/token';
 import type { ModelMap } from './map';
 import { models, NotOpened } from './models.svelte';
 import { Past } from './past';
-import { connection, getTable, get, keepAsking, post, type Answer, type Query } from './server.svelte';
+import { connection, getTable, get, keepAsking, kept, post, type Answer, type Query } from './server.svelte';
 import type { Table } from '../lib/binary';
 
 export interface Shape {
@@ -30,7 +30,6 @@ export interface Trace {
   map: ModelMap;
   /** The settings the model is recommended to write with. */
   recommended: { temperature?: number; top_k?: number | null; top_p?: number };
-  names: string[];
   /** What was asked for: the moment's own values, so that they can be told from later ones. */
   asked: { model: string; text: string; more: number[] };
 }
@@ -208,7 +207,7 @@ class Moment {
           void this.#again;
           return async (signal) => {
             try {
-              await models.wake(model, signal);
+              if (this.ready !== model) await models.wake(model, signal);
             } catch (error) {
               const before = this.trace?.model;
               if (!(error instanceof NotOpened) || before === undefined || before === model) throw error;
@@ -218,7 +217,8 @@ class Moment {
             }
             this.ready = model;
             if (!this.trace) void post<Token[]>('tokens', { model, text, ids: more }, signal).then((cut) => (this.cut = spell(cut)), () => undefined);
-            const [trace, map] = await Promise.all([post<Omit<Trace, 'asked' | 'map'>>('traces', { model, text, more }, signal), this.#mapOf(model, signal)]);
+            const carried = () => Promise.all([post<Omit<Trace, 'asked' | 'map'>>('traces', { model, text, more }, signal), this.#mapOf(model, signal)]);
+            const [trace, map] = await kept(carried, () => models.wake(model, signal)); // the server may have put it to sleep since
             for (const done of this.#remade.splice(0)) done();
             return { ...trace, map, shape: { ...PLAIN, ...trace.shape }, tokens: spell(trace.tokens), asked: { model, text, more } };
           };

@@ -1,4 +1,4 @@
-"""One file a page: what it asks the server for, as functions of `cutaway.inspect` on a run."""
+"""What the pages ask for: every declared view of a run, and what is no view of one."""
 
 from __future__ import annotations
 
@@ -8,24 +8,19 @@ from fastapi import APIRouter
 
 from cutaway.serve.explorer import Explorer
 from cutaway.serve.views import (
-    attention,
-    causes,
-    change,
+    branches,
+    declared,
     facts,
-    generate,
-    lens,
-    neurons,
-    predict,
+    tables,
     tasks,
-    values,
     walk,
     weights,
 )  # fmt: skip
 
-PAGES = (values, predict, attention, lens, causes, neurons, generate, walk, change, weights, tasks, facts)
+PAGES = (declared, tables, branches, walk, weights, tasks, facts)
 
 
 def routers(explorer: Explorer) -> Iterator[APIRouter]:
-    """The routes of every page; each file has `router(explorer)`."""
+    """All routes; each file has `router(explorer)`."""
     for page in PAGES:
         yield page.router(explorer)

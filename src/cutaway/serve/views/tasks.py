@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
@@ -22,10 +21,8 @@ if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
     from cutaway.tasks.answer import TextClassifier
 
-AWAKE = 3
 BY_LIKELIHOOD = {"choice": {"others": 2}, "entailment": {"others": 1}}
 """Tasks that need no model of their own: the built-in language model says which text it finds likelier."""
-REMEMBERED = 24
 
 
 class Question(BaseModel):
@@ -55,8 +52,6 @@ class Answered:
 
 def router(explorer: Explorer) -> APIRouter:
     api = APIRouter()
-    awake: OrderedDict[str, LanguageModel | TextClassifier] = OrderedDict()
-    answers: OrderedDict[str, tuple[Answered, dict[str, Any]]] = OrderedDict()
 
     def wake(name: str) -> LanguageModel | TextClassifier:
         name = "builtin" if name in BY_LIKELIHOOD else name
@@ -64,23 +59,7 @@ def router(explorer: Explorer) -> APIRouter:
             raise CutawayError(
                 f"There is no model {name} for a task on this machine. Choose one from the list.", "no_task", name=name
             )
-        if name not in awake:
-            from cutaway.loading import load
-            from cutaway.tasks import load_task
-            from cutaway.tasks.answer import load_classifier
-
-            if name != "builtin" and load_task(locate(name)).outputs:
-                classifier = load_classifier(name)
-                explorer.worker.watch(classifier.model.gpt)
-                awake[name] = classifier
-            else:
-                lm = load(name)
-                explorer.worker.watch(lm.model)
-                awake[name] = lm
-        awake.move_to_end(name)
-        while len(awake) > AWAKE:
-            awake.popitem(last=False)
-        return awake[name]
+        return explorer.models.for_task(name)
 
     @api.get("/tasks")
     def tasks() -> list[dict[str, Any]]:
@@ -92,18 +71,19 @@ def router(explorer: Explorer) -> APIRouter:
             from cutaway.inspect.runs import run
 
             key = hashlib.sha256(body.model_dump_json().encode()).hexdigest()[:16]
-            if key not in answers or key not in explorer.runs:
-                model = wake(body.model)
-                found, lm = respond(model, body)
+            if key not in explorer.runs:
+                explorer.answers.pop(("task", key), None)
+
+            def make() -> tuple[Answered, dict[str, Any]]:
+                found, lm = respond(wake(body.model), body)
                 seen = run(lm, found.ids)
                 explorer.remember(key, seen)
                 about = seen.to_dict()
                 shape = {name: about["shape"][name] for name in ("layers", "heads")}
                 said = {"id": key, "model": body.model, "tokens": about["tokens"], "shape": shape, **as_json(found)}
-                answers[key] = found, said
-                while len(answers) > REMEMBERED:
-                    answers.popitem(last=False)
-            return answers[key][1]
+                return found, said
+
+            return cast("dict[str, Any]", explorer.once(("task", key), make)[1])
 
         return await explorer.worker.run(request, work)
 
@@ -117,9 +97,9 @@ def router(explorer: Explorer) -> APIRouter:
         def work() -> dict[str, Any]:
             from cutaway.inspect.between import between
 
-            if key not in answers:
+            if ("task", key) not in explorer.answers:
                 raise Forgotten("This answer is no longer remembered. Ask for it again.")
-            found = answers[key][0]
+            found: Answered = explorer.answers["task", key][0]
             return {"id": key, **between(explorer.run(key), found.rows, found.source, layer, head).to_dict()}
 
         return await explorer.worker.run(request, work)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -16,15 +15,12 @@ if TYPE_CHECKING:
     from cutaway.inspect.picture import Picture
     from cutaway.language_model import LanguageModel
 
-DRAWN = 64
-"""So many matrices drawn are remembered: weights do not change."""
 Model = Annotated[str, Query(max_length=1_000)]
 Name = Annotated[str, Query(max_length=200)]
 
 
 def router(explorer: Explorer) -> APIRouter:
     api = APIRouter()
-    drawn: OrderedDict[tuple[str, str, int, int], dict[str, Any]] = OrderedDict()
 
     @api.get("/weights")
     def table(model: Model = "builtin", size: Annotated[str, Query(max_length=100)] = "") -> dict[str, Any]:
@@ -60,16 +56,11 @@ def router(explorer: Explorer) -> APIRouter:
 
         def work() -> dict[str, Any]:
             lm = explorer.models.get(model)
-            asked = (model, name, size, bins)
-            if asked not in drawn:
-                spread = distribution(lm, name, bins).to_dict()
-                picture = as_stored(lm, name, size).to_dict()
-                drawn[asked] = {"model": model, "picture": picture, "distribution": spread}
-                while len(drawn) > DRAWN:
-                    drawn.popitem(last=False)
-            return drawn[asked]
+            spread = distribution(lm, name, bins).to_dict()
+            return {"model": model, "picture": as_stored(lm, name, size).to_dict(), "distribution": spread}
 
-        return await explorer.drawing.run(request, work)
+        asked = (model, "matrix", name, size, bins)  # weights do not change
+        return await explorer.drawing.run(request, lambda: explorer.once(asked, work))
 
     @api.get("/weights/pictures")
     async def pictures(

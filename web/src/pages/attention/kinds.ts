@@ -1,17 +1,6 @@
 /** What a head does, judged by where its weight goes on this text. */
 
-export interface Heads {
-  layers: number[];
-  entropy: number[][];
-  distance: number[][];
-  /** null where no token can have it: the text is one token. */
-  previous: number[][] | null;
-  first: number[][] | null;
-  itself: number[][];
-  induction: number[][] | null;
-  induction_queries: number;
-  picture: { size: number; pixels: string[][] } | null;
-}
+import type { Heads } from '../../lib/views';
 
 export const KINDS = ['first', 'previous', 'itself', 'induction', 'mixed'] as const;
 export type Kind = (typeof KINDS)[number];

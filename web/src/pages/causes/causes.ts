@@ -1,18 +1,8 @@
 /** What `cutaway.inspect.saliency` says of one target. */
 
-import type { Token } from '../../lib/token';
+import type { Saliency } from '../../lib/views';
 
-export type Method = 'gradient' | 'integrated';
-
-export interface Saliency {
-  method: Method;
-  targets: { position: number; token: Token; probability: number }[];
-  share: number[][];
-  /** Gradient × input added up, in units of the score: below zero a token speaks against the target. */
-  signed: number[][];
-  norm: number[];
-  gap: number[] | null;
-}
+export type Method = Saliency['method'];
 
 export interface Cause {
   position: number;

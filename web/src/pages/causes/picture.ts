@@ -6,7 +6,8 @@ import { colour, el, picture, text } from '../../lib/svg';
 import { visible, type Token } from '../../lib/token';
 import { palette } from '../../state/palette.svelte';
 import { t } from '../../state/preferences.svelte';
-import { withSign, type Saliency } from './causes';
+import type { Saliency } from '../../lib/views';
+import { withSign } from './causes';
 
 export function causesPicture(found: Saliency[], tokens: Token[]): string {
   const [wide, high] = [800, 46];

@@ -1,7 +1,6 @@
 /** What is changed inside the model. The list stands in the address; one that is off stays in it and does nothing. */
 
 import { number } from '../../lib/format';
-import type { Token } from '../../lib/token';
 import { moment } from '../../state/moment.svelte';
 import { t } from '../../state/preferences.svelte';
 
@@ -23,25 +22,6 @@ export interface Change {
   source?: number;
   position?: number;
   off?: boolean;
-}
-
-export interface Candidate {
-  token: Token;
-  logit: number;
-  probability: number;
-  rank: number;
-}
-
-/** What `cutaway.inspect.change.changed` says. */
-export interface Changed {
-  id: string;
-  position: number;
-  kl: number[];
-  stream: number[][];
-  before: Candidate[];
-  after: Candidate[];
-  moved: { token: Token; before: number; after: number }[];
-  top_changed: boolean;
 }
 
 function parse(written: string): Change[] {

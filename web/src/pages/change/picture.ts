@@ -4,7 +4,8 @@ import { number, percent } from '../../lib/format';
 import { colour, el, picture, text } from '../../lib/svg';
 import { visible, type Token } from '../../lib/token';
 import { t } from '../../state/preferences.svelte';
-import { changes, words, type Candidate, type Changed } from './changes.svelte';
+import type { Candidate, Changed } from '../../lib/views';
+import { changes, words } from './changes.svelte';
 
 const short = (name: string, most = 14): string => ([...name].length > most ? `${[...name].slice(0, most - 1).join('')}…` : name);
 

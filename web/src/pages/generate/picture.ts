@@ -5,13 +5,13 @@ import { colour, el, picture, text } from '../../lib/svg';
 import { visible, type Token } from '../../lib/token';
 import type { Shape } from '../../state/moment.svelte';
 import { t } from '../../state/preferences.svelte';
-import type { Cached, Drawn } from './generate';
-import { BOX, edge, place, way, type Tree } from './tree';
+import type { CacheSteps, Choice, Tree } from '../../lib/views';
+import { BOX, edge, place, way } from './tree';
 
 const clip = (name: string, most: number): string => ([...name].length > most ? `${[...name].slice(0, most - 1).join('')}…` : name);
 
 /** The candidates with their bars, and the die on the line. */
-export function choicePicture(choice: Drawn, words: Record<string, Token>, tokens: Token[], cached: Cached, n: number): string {
+export function choicePicture(choice: Choice, words: Record<string, Token>, tokens: Token[], cached: CacheSteps, n: number): string {
   const [wide, row, top] = [760, 24, 76];
   const before = [...tokens, ...cached.steps.slice(0, n - 1).flatMap((step) => (step.token ? [step.token] : []))].slice(-10);
   const name = (id: number): string => visible(words[String(id)]!);
@@ -55,7 +55,7 @@ export function choicePicture(choice: Drawn, words: Record<string, Token>, token
   return picture(wide, base + 50, t('generate.title'), ...body);
 }
 
-export function cachePicture(cached: Cached, n: number, shape: Shape): string {
+export function cachePicture(cached: CacheSteps, n: number, shape: Shape): string {
   const step = cached.steps[n - 1]!;
   const all = cached.prompt.length + cached.steps.length - 1;
   const cell = Math.min(24, 700 / all);

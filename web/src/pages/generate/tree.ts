@@ -1,26 +1,6 @@
 /** The search tree of a beam search: what the server says, and where each node stands. */
 
-import type { Token } from '../../lib/token';
-
-export interface Node {
-  id: number;
-  parent: number | null;
-  depth: number;
-  token: Token | null;
-  logprob: number;
-  total: number;
-  score: number;
-  kept: boolean;
-  reason: '' | 'end' | 'stop' | 'length';
-  result: number | null;
-}
-
-export interface Tree {
-  prompt: Token[];
-  beams: number;
-  nodes: Node[];
-  results: { text: string; reason: string; score: number; node: number | null }[];
-}
+import type { Node, Tree } from '../../lib/views';
 
 export const BOX = { wide: 88, high: 36, across: 122, down: 42 };
 

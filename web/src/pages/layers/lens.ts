@@ -1,24 +1,6 @@
 /** What `cutaway.inspect.lens` gives, and how the page cuts it. */
 
-import type { Token } from '../../lib/token';
 import { t } from '../../state/preferences.svelte';
-
-export interface Watched {
-  token: Token;
-  rank: number[][];
-  probability: number[][];
-}
-
-export interface Lens {
-  positions: number[];
-  layers: string[];
-  chosen: Token[];
-  rank: number[][];
-  probability: number[][];
-  top: [number, number][][][];
-  words: Record<string, Token>;
-  watch: Watched[];
-}
 
 /** The first position of the window that the chosen one is shown in: windows overlap by a quarter, and stay put. */
 export function firstOf(at: number, tokens: number, size: number): number {

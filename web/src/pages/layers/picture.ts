@@ -4,7 +4,8 @@ import { count, percent } from '../../lib/format';
 import { colour, el, picture, text } from '../../lib/svg';
 import { visible, type Token } from '../../lib/token';
 import { t } from '../../state/preferences.svelte';
-import { rankShare, rowName, type Lens } from './lens';
+import type { Lens } from '../../lib/views';
+import { rankShare, rowName } from './lens';
 
 export function tablePicture(lens: Lens, tokens: Token[], mode: 'words' | 'rank'): string {
   const [wide, high, left, top] = [92, 26, 96, 70];

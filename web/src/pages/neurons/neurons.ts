@@ -1,36 +1,5 @@
 /** What `cutaway.inspect.neurons` and `.factors` say, and what can be lit on the text. */
 
-import type { Token } from '../../lib/token';
-
-export interface Neuron {
-  layer: number;
-  neuron: number;
-  peak: number;
-  at: number;
-  activations: number[];
-  writes: [Token, number][];
-}
-
-export interface Neurons {
-  position: number | null;
-  layers: number[];
-  active: number[][];
-  neurons: Neuron[];
-}
-
-export interface Factors {
-  count: number;
-  layers: number[];
-  /** The share of the activations' sum of squares that the factors leave. */
-  unexplained: number;
-  factors: { tokens: number[]; share: number; by_layer: number[]; neurons: [number, number, number][] }[];
-}
-
-export interface Groups {
-  layers: number[];
-  groups: { size: number; mean: number[]; by_layer: number[]; examples: [number, number][] }[];
-}
-
 /** One line of the list of factors or groups. */
 export interface Part {
   key: string;

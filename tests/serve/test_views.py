@@ -1,0 +1,147 @@
+"""A view is declared once: its address, its place in the OpenAPI document and the browser's types say the same."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Annotated, ClassVar
+
+import pytest
+import torch
+from fastapi.testclient import TestClient
+from pydantic import TypeAdapter
+
+import cutaway
+from cutaway.inspect.numbers import ViewResult
+from cutaway.inspect.view import _KNOWN, param, view, views
+from cutaway.models import architecture
+from cutaway.models.architecture import Place, TensorSpec
+from cutaway.parts.trace import UNWATCHED
+from cutaway.serve.app import create_app
+from cutaway.serve.schema import as_model
+
+ROOT = Path(__file__).parents[2]
+TEXT = "Once upon a time there was a little fox"
+ASKED = {
+    "looking": "position=3&key=1", "saliency": "target=3", "neuron": "layer=1&neuron=2", "groups": "count=2",
+    "roles": "tokens=4&texts=2",
+    "factors": "count=2", "values": "name=blocks.1.residual&position=2", "parameters": "name=token_embedding.weight",
+}  # fmt: skip
+SERVED = [view for view in views().values() if "served" in view.surfaces]
+
+
+@pytest.mark.parametrize("view", SERVED, ids=lambda view: view.name)
+def test_what_a_view_answers_is_what_its_schema_says(client, trace, view):
+    if view.name in ("groups", "factors"):
+        pytest.importorskip("sklearn")
+    at = f"/api/traces/{trace(TEXT)['id']}/{view.name}"
+    changes = {"changes": [{"kind": "ablate_head", "layer": 0, "head": 1}]}
+    answer = client.post(at, json=changes) if view.post else client.get(f"{at}?{ASKED.get(view.name, '')}")
+    assert answer.status_code == 200, answer.text
+    told, kind = answer.json(), as_model(view.Result)
+    TypeAdapter(kind).validate_python(told)
+    assert told.keys() <= kind.__annotations__.keys() and kind.__required_keys__ <= told.keys()
+
+
+def test_the_document_names_every_parameter_with_its_bounds_and_every_answer(client):
+    document = client.get("/openapi.json").json()
+    for each in SERVED:
+        path = next(path for path in document["paths"] if path.endswith(f"}}/{each.name}"))
+        [told] = document["paths"][path].values()
+        name = told["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        assert name == each.result_name and told["summary"] == each.title
+        if not each.post:
+            found = {one["name"]: one for one in told["parameters"] if one["in"] == "query"}
+            wanted = {one.name: one for one in each.parameters.values() if one.only != "verb"}
+            assert found.keys() == wanted.keys()
+            assert all(found[name]["description"] == one.help for name, one in wanted.items())
+    [k] = [one for one in document["paths"]["/api/traces/{key}/lens"]["get"]["parameters"] if one["name"] == "k"]
+    assert (k["schema"]["minimum"], k["schema"]["maximum"], k["schema"]["default"]) == (1, 20, 5)
+
+
+def test_the_browsers_types_are_those_of_the_declarations():
+    ran = subprocess.run([sys.executable, ROOT / "web/scripts/view_types.py", "--check"], stderr=subprocess.PIPE)
+    assert ran.returncode == 0, ran.stderr.decode()
+
+
+def test_a_token_is_named_by_its_id_or_by_its_text(client, trace, tiny_lm):
+    at = f"/api/traces/{trace(TEXT)['id']}/lens"
+    [fox] = tiny_lm.ids(" a")
+    by_id, by_text = client.get(at, params={"watch": fox}), client.get(at, params={"watch": " a"})
+    assert by_id.status_code == 200 and by_id.json()["watch"] == by_text.json()["watch"] != []
+
+
+def test_pointing_at_one_cell_of_a_head_needs_one_answer(client, trace):
+    at = f"/api/traces/{trace(TEXT)['id']}"
+    parts = {"layer": 1, "head": 2, "position": 2, "attended": 5, "parts": "queries,keys,scores,weights"}
+    cell = client.get(f"{at}/attention", params=parts).json()
+    for part, position in (("queries", 2), ("keys", 5)):  # a token may be pointed at that the mask hides
+        name = {"name": f"blocks.1.attention.{part}", "head": 2, "position": position}
+        assert cell[part] == [client.get(f"{at}/values", params=name).json()["values"]]
+    assert len(cell["scores"][0]) == len(cell["weights"][0]) == 3
+
+
+@dataclass(frozen=True)
+class Width(ViewResult):
+    """How wide the vectors are."""
+
+    width: int
+
+
+def width(run, name: Annotated[str, param("Of which intermediate.", "--name")] = "logits") -> Width:
+    """How wide an intermediate is."""
+    return Width(run[name].shape[-1])
+
+
+class Means(torch.nn.Module):
+    """A model of another kind: no blocks, no heads."""
+
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+        self.token_embedding = torch.nn.Embedding(config.vocabulary, 4)
+
+    def forward(self, ids, trace=None):
+        watch = UNWATCHED if trace is None else trace
+        return watch("mean", self.token_embedding(ids).mean(1, keepdim=True).expand(-1, ids.shape[1], -1))
+
+
+@dataclass(frozen=True)
+class Shape:
+    kind: ClassVar[str] = "means"
+    vocabulary: int
+    end: int = 0
+
+
+@pytest.fixture
+def means(monkeypatch, tiny_lm):
+    """A model without attention, and the kind it is of, for one test."""
+    place, tensor = Place("mean", ("token", "column"), "mix", ("ids",)), "token_embedding.weight"
+    kind = SimpleNamespace(
+        kind="means", Shape=Shape, title="means", native=False, places=lambda shape: [place],
+        tensors=lambda shape: [TensorSpec(tensor, tensor, (shape.vocabulary, 4), "rows", "embedding")],
+    )  # fmt: skip
+    monkeypatch.setitem(architecture._KNOWN, "means", kind)
+    return cutaway.LanguageModel(Means(Shape(len(tiny_lm.tokenizer))), tiny_lm.tokenizer, "means")
+
+
+def test_a_view_from_outside_fits_a_model_from_outside_and_the_others_are_refused(means, explorer, monkeypatch):
+    monkeypatch.setitem(_KNOWN, "width", view("How wide", reads=("mean",))(width))
+    explorer.models.add(means)
+    client = TestClient(create_app(explorer), base_url="http://127.0.0.1:8000")
+    assert "means" in [one["name"] for one in client.get("/api/models").json()]
+    own, tiny = (
+        f"/api/traces/{client.post('/api/traces', json={'model': model, 'text': TEXT}).json()['id']}"
+        for model in ("means", "tiny")
+    )
+    assert client.get(f"{own}/width", params={"name": "mean"}).json() == {"width": 4}
+    refused = [(tiny, "width", "mean"), (own, "attention", "attention.weights"), (own, "lens", "residual")]
+    refused += [(own, "attention/weights?layer=0&head=0", "attention.weights"), (own, "predict", "logits")]
+    for at, name, missing in refused:
+        answer = client.get(f"{at}/{name}")
+        error = answer.json()["error"]
+        assert answer.status_code == 422 and error["code"] == "no_view", answer.text
+        assert missing in error["what"] and "another model" in error["remedy"]

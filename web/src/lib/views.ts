@@ -1,0 +1,376 @@
+/** What the server's views answer: written by `make types` from their declarations in inspect/. */
+
+/** One head of one layer: all its queries, or one of them with the keys it may look at. */
+export interface Attention {
+  layer: number;
+  head: number;
+  position: number | null;
+  scale: number;
+  queries?: number[][];
+  keys?: number[][];
+  values?: number[][];
+  scores?: number[][];
+  masked?: (number | null)[][];
+  weights?: number[][];
+  output?: number[][];
+  merged?: number[][];
+  projected?: number[][];
+  attended?: number;
+}
+
+/** What each part adds to a token's logit, or to its lead over another's; together they are that number. */
+export interface Attribution {
+  position: number;
+  token: Token;
+  against: Token | null;
+  logit: number;
+  embedding: number;
+  place: number;
+  heads: number[][];
+  attention_bias: number[];
+  mlp: number[];
+  mlp_bias: number[];
+  norm_bias: number;
+  rest: number;
+}
+
+/** One token written: how many tokens went through the model for it, and how many only had to be looked up. */
+export interface CacheStep {
+  step: number;
+  token: Token | null;
+  read: number;
+  reused: number;
+  bytes_written: number;
+  bytes_reused: number;
+  multiplications: number;
+  without: number;
+}
+
+/** A generation, step by step, with what each computed and what it reused. */
+export interface CacheSteps {
+  model: string;
+  prompt: Token[];
+  text: string;
+  per_token_bytes: number;
+  steps: CacheStep[];
+  total: Total;
+}
+
+/** How likely a token is as the next one. */
+export interface Candidate {
+  token: Token;
+  logit: number;
+  probability: number;
+  rank: number;
+}
+
+/** What changed between two runs over one text: in the stream, in the predictions, at one token in detail. */
+export interface Changed {
+  changes: Record<string, unknown>[];
+  position: number;
+  kl: number[];
+  stream: number[][];
+  before: Candidate[];
+  after: Candidate[];
+  moved: Moved[];
+  id?: string;
+  top_changed: boolean;
+}
+
+/** One token chosen. */
+export interface Choice {
+  chosen: number;
+  die: number | null;
+  after_top_k: number;
+  possible: number;
+  candidates: ChoiceCandidate[];
+  line: [number, number, number][];
+}
+
+/** One token on its way from score to chance. */
+export interface ChoiceCandidate {
+  id: number;
+  logit: number;
+  own: number;
+  warm: number;
+  chance: number;
+  cut: '' | 'top_k' | 'top_p';
+}
+
+/** A text as it was drawn, token by token. A step whose choice was the end token is the last. */
+export interface Choices {
+  words: Record<string, Token>;
+  steps: Choice[];
+  seed: number | null;
+  reason: string;
+  explanation: string;
+  text: string;
+}
+
+/** A token's way up the stack, and what each part on it adds to the logit of a next token. */
+export interface Explained {
+  path: Path;
+  attribution: Attribution;
+}
+
+/** A pattern of firing: how strong it is at each token, and the neurons that take part. */
+export interface Factor {
+  tokens: number[];
+  share: number;
+  by_layer: number[];
+  neurons: [number, number, number][];
+}
+
+/** The activations of some layers as a sum of a few factors, the strongest first. */
+export interface Factors {
+  layers: number[];
+  unexplained: number;
+  factors: Factor[];
+  count: number;
+}
+
+/** A token followed through the layers. */
+export interface Followed {
+  token: Token;
+  rank: number[][];
+  probability: number[][];
+}
+
+/** A text that the search found. */
+export interface Found {
+  text: string;
+  ids: number[];
+  reason: string;
+  score: number | null;
+  node: number | null;
+}
+
+/** Neurons that do alike on this text. */
+export interface Group {
+  mean: number[];
+  by_layer: number[];
+  examples: [number, number][];
+  size: number;
+}
+
+/** All the neurons of some layers, in groups; the most active group first. */
+export interface Groups {
+  layers: number[];
+  groups: Group[];
+}
+
+/** All heads at a glance. Each measure is the mean over the queries that can have it. [layer, head] */
+export interface Heads {
+  layers: number[];
+  entropy: number[][];
+  distance: number[][];
+  previous: number[][] | null;
+  first: number[][] | null;
+  itself: number[][];
+  induction: number[][] | null;
+  induction_queries: number;
+  picture: Pictures | null;
+}
+
+/** The predictions after the embedding and after each block; the last row is the model's output. */
+export interface Lens {
+  positions: number[];
+  layers: string[];
+  chosen: Token[];
+  rank: number[][];
+  probability: number[][];
+  top: [number, number][][][];
+  words: Record<string, Token>;
+  watch: Followed[];
+}
+
+/** The head that looks most from one token to another. */
+export interface Looking {
+  layer: number;
+  head: number;
+  weight: number;
+}
+
+/** What the pages know of a model. */
+export interface Map {
+  kind: string;
+  title: string;
+  layers: number;
+  steps: StepSpec[];
+  places: Thing[];
+}
+
+/** One measure of every head: the mean over the queries of all texts, and how sure it is. */
+export interface Measured {
+  mean: number[][];
+  margin: number[][];
+}
+
+/** A token whose probability changed. */
+export interface Moved {
+  token: Token;
+  before: number;
+  after: number;
+}
+
+/** One neuron over the whole text. */
+export interface Neuron {
+  layer: number;
+  neuron: number;
+  activations: number[];
+  at: number;
+  writes: [Token, number][];
+  peak: number;
+}
+
+/** The strongest neurons of some layers, at one token or anywhere, and how many fire at all. */
+export interface Neurons {
+  position: number | null;
+  layers: number[];
+  active: number[][];
+  neurons: Neuron[];
+}
+
+/** The likeliest next tokens: `own` is the model's probability, `chance` what temperature, top-k and top-p leave. */
+export interface Next {
+  position: number;
+  tokens: Token[];
+  own: number[];
+  chance: number[];
+  possible: number;
+  vocabulary: number;
+  drawn: Token | null;
+}
+
+/** A text that was looked at, by its newest token and the node it continues. */
+export interface Node {
+  id: number;
+  parent: number | null;
+  depth: number;
+  token: Token | null;
+  logprob: number;
+  total: number;
+  score: number;
+  kept: boolean;
+  reason: string;
+  result: number | null;
+}
+
+/** One token's journey: token, with its position, after attention and after the MLP of each block, final norm. */
+export interface Path {
+  position: number;
+  steps: PathStep[];
+}
+
+/** The vector after one step. */
+export interface PathStep {
+  name: string;
+  norm: number;
+  to_before: number | null;
+  to_last: number;
+}
+
+/** A matrix in at most so many cells each way; a vector is one row. */
+export interface Picture {
+  name: string;
+  shape: number[];
+  mean: number[][];
+  low: number[][];
+  high: number[][];
+  spread: number[][];
+  total: Record<string, number>;
+  rows: number;
+  columns: number;
+}
+
+/** Small pictures of the weights of heads. */
+export interface Pictures {
+  size: number;
+  pixels: string[][];
+}
+
+/** Each head's attention in texts of random tokens that are said twice over, in the second half. */
+export interface Roles {
+  texts: number;
+  tokens: number;
+  seed: number;
+  induction: Measured;
+  previous: Measured;
+  duplicate: Measured;
+  queries: number;
+}
+
+/** For each target, the share of each token before it, and whether it spoke for the target or against it. */
+export interface Saliency {
+  method: 'gradient' | 'integrated';
+  targets: Target[];
+  share: number[][];
+  signed: number[][];
+  norm: number[];
+  gap: number[] | null;
+}
+
+/** One step of the walk. */
+export interface StepSpec {
+  name: string;
+  operation: string;
+  group: string;
+  places?: string[];
+  block?: boolean;
+  named?: boolean;
+}
+
+/** A token to explain. */
+export interface Target {
+  position: number;
+  token: Token;
+  probability: number;
+}
+
+/** A place as the pages draw it; one that every block has stands here once. */
+export interface Thing {
+  name: string;
+  axes: string[];
+  operation: string;
+  inputs: string[];
+  kind: string;
+}
+
+/** An entry of the vocabulary: its id and its bytes. */
+export interface Token {
+  id: number;
+  bytes: string;
+  gpt2?: number;
+  text: string | null;
+}
+
+/** All steps together. */
+export interface Total {
+  multiplications: number;
+  without: number;
+  bytes: number;
+}
+
+/** A beam search from its prompt to its results, in the order of the search. */
+export interface Tree {
+  model: string;
+  prompt: Token[];
+  beams: number;
+  nodes: Node[];
+  results: Found[];
+}
+
+/** The numbers of an intermediate, with the names of their axes. */
+export interface Values {
+  name: string;
+  axes: string[];
+  values: (number | null)[] | (number | null)[][] | (number | null)[][][];
+  shape: number[];
+  norm: number | null;
+}
+
+/** One text, written once, seen both ways. */
+export interface Writing {
+  choices: Choices;
+  cache: CacheSteps;
+}

@@ -1,0 +1,362 @@
+/** Draws one view of `cutaway inspect` into an element, offline: in a page that is one file, and in a notebook's widget. */
+
+import type { Attention, CacheSteps, Candidate, Changed, Explained, Factors, Groups, Heads, Lens, Neurons, Picture, Roles, Saliency, Token, Tree } from '../lib/views';
+
+/** A sweep is of two texts, and so no view that the server answers. */
+interface Sweep {
+  what: string;
+  metric: string;
+  clean: number;
+  corrupted: number;
+  clean_tokens: Token[];
+  corrupted_tokens: Token[];
+  values: number[][];
+  recovered: number[][];
+}
+interface Run {
+  tokens: Token[];
+}
+type Matrix = (number | null)[][];
+type Cell = string | number | { text: string; word?: boolean; tint?: number; title?: string };
+type Bar = [label: string, value: number, note?: string];
+
+const make = <K extends keyof HTMLElementTagNameMap>(tag: K, text?: string | number | null, name?: string): HTMLElementTagNameMap[K] => {
+  const node = document.createElement(tag);
+  if (text !== undefined && text !== null) node.textContent = String(text);
+  if (name) node.className = name;
+  return node;
+};
+const add = <T extends Element>(parent: T, ...children: Node[]): T => (parent.append(...children), parent);
+const visible = (token: Token): string => token.text === null ? `‹${token.bytes}›`
+  : token.text.replace(/ /g, "·").replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/\r/g, "␍");
+const percent = (share: number | null): string => share === null ? "" : share !== 0 && share < 0.00005 ? "<0.01%" : `${(100 * share).toFixed(2)}%`;
+const number = (value: number | null | undefined): string => value === null || value === undefined ? "" : Number.isInteger(value) ? value.toLocaleString("en")
+  : String(+value.toPrecision(4));
+const tint = (hue: string, share: number): string => `color-mix(in srgb, var(--${hue}) ${Math.round(Math.min(1, Math.max(0, share)) * 75)}%, transparent)`;
+const largest = (values: (number | null)[]): number => values.reduce<number>((most, value) => Math.max(most, Math.abs(value ?? 0)), 0) || 1;
+const section = (root: Element, title: string, text = ''): void => {
+  if (title) root.append(make("h2", title));
+  if (text) root.append(make("p", text, "faint"));
+};
+
+/** The text as chips; `shares` (0 to 1) tints them, in the other colour where one is `against`; `notes` is what pointing at one says. */
+const chips = (tokens: Token[], shares?: number[], hue = "token", notes?: string[], against?: boolean[]): HTMLElement => {
+  const line = make("div", undefined, "chips");
+  tokens.forEach((token, i) => {
+    const chip = make("span", visible(token), "chip");
+    if (shares) chip.style.background = tint(against?.[i] ? "minus" : hue, shares[i] ?? 0);
+    chip.title = `${i}: ${notes ? notes[i] : `id ${token.id}`}`;
+    line.append(chip);
+    if (token.text && token.text.endsWith("\n")) line.append(make("br"));
+  });
+  return line;
+};
+
+/** Rows of [label, value, note], as bars to the right; negative ones in the other colour. */
+const bars = (rows: Bar[], { show = number, most }: { show?: (value: number) => string; most?: number } = {}): HTMLElement => {
+  const table = make("table");
+  const longest = most ?? largest(rows.map((row) => row[1]));
+  for (const [label, value, note] of rows) {
+    const bar = make("span", undefined, "bar");
+    bar.style.width = `${(14 * Math.abs(value)) / longest}em`;
+    if (value < 0) bar.style.background = "var(--minus)";
+    table.append(add(make("tr"), make("td", label, "word"), make("td", show(value)), add(make("td", undefined, "word"), bar),
+      make("td", note ?? "", "faint")));
+  }
+  return table;
+};
+
+const table = (heads: string[], rows: Cell[][]): HTMLElement => {
+  const whole = make("table");
+  whole.append(add(make("tr"), ...heads.map((head) => make("th", head))));
+  for (const row of rows) {
+    const line = make("tr");
+    for (const cell of row) {
+      const { text, word, tint: share, title }: Exclude<Cell, string | number> = typeof cell === "object" ? cell : { text: String(cell) };
+      const one = make("td", text, word ? "word" : "");
+      if (share !== undefined) one.style.background = tint("weight", share);
+      if (title) one.title = title;
+      line.append(one);
+    }
+    whole.append(line);
+  }
+  return add(make("div", undefined, "scroll"), whole);
+};
+
+let ground: Element = document.documentElement; // where the colours stand: above what is drawn, be it a page or a cell of a notebook
+const colour = (name: string): number[] => {
+  const canvas = document.createElement("canvas").getContext("2d")!;
+  canvas.fillStyle = getComputedStyle(ground).getPropertyValue(`--${name}`).trim();
+  canvas.fillRect(0, 0, 1, 1);
+  return [...canvas.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+};
+
+/** A matrix as a picture, its rows (and columns) named, of many as many as can be read; pointing at a cell, or going there with the arrow keys,
+ *  says its numbers. The strongest of all has the full colour, or `byRow` the strongest of each row. null cells (the mask) stay empty. */
+const heat = (matrix: Matrix, describe: (row: number, column: number, value: number | null) => string, labels?: string[], { across, byRow = false }: { across?: string[]; byRow?: boolean } = {}): HTMLElement => {
+  const rows = matrix.length, columns = matrix[0]!.length;
+  const values = matrix.flat(), darkest = matrix.map(largest);
+  const most = largest(values);
+  const [plus, minus] = [colour("plus"), colour("minus")];
+  const canvas = make("canvas");
+  [canvas.width, canvas.height] = [columns, rows];
+  const cell = Math.max(1, Math.min(22, Math.floor(900 / columns)));
+  const high = rows <= 64 ? Math.max(14, cell) : cell; // a few rows are high enough for their names, however many columns there are
+  [canvas.style.width, canvas.style.height] = [`${columns * cell}px`, `${rows * high}px`];
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", `${rows} rows, ${columns} columns; full colour is ${byRow ? "the strongest of its row" : number(most)}. Arrow keys go from cell to cell.`);
+  canvas.tabIndex = 0;
+  const image = new ImageData(columns, rows);
+  values.forEach((value, i) => {
+    if (value === null) return;
+    const ink = value < 0 ? minus : plus;
+    const share = Math.abs(value) / (byRow ? darkest[Math.floor(i / columns)]! : most);
+    image.data.set([...ink, Math.round(255 * (byRow ? share ** 0.6 : share))], 4 * i);
+  });
+  canvas.getContext("2d")!.putImageData(image, 0, 0);
+  const note = make("p", " ", "note"), mark = make("span", undefined, "mark"), field = add(make("div", undefined, "field"), canvas, mark);
+  note.setAttribute("aria-live", "polite");
+  const at: [number, number] = [0, 0];
+  const tell = (row: number, column: number): void => {
+    [at[0], at[1]] = [Math.max(0, Math.min(rows - 1, row)), Math.max(0, Math.min(columns - 1, column))];
+    note.textContent = describe(at[0], at[1], matrix[at[0]]![at[1]]!);
+  };
+  const frame = (): void => {
+    const [wide, high] = [canvas.clientWidth / columns, canvas.clientHeight / rows];
+    Object.assign(mark.style, { left: `${at[1] * wide}px`, top: `${at[0] * high}px`, width: `${wide}px`, height: `${high}px` });
+  };
+  canvas.addEventListener("mousemove", (event) =>
+    tell(Math.floor((event.offsetY / canvas.clientHeight) * rows), Math.floor((event.offsetX / canvas.clientWidth) * columns)));
+  canvas.addEventListener("focus", () => (tell(...at), frame()));
+  canvas.addEventListener("keydown", (event) => {
+    const keys: Record<string, [number, number]> = { ArrowUp: [at[0] - 1, at[1]], ArrowDown: [at[0] + 1, at[1]], ArrowLeft: [at[0], at[1] - 1], ArrowRight: [at[0], at[1] + 1],
+      Home: [at[0], 0], End: [at[0], columns - 1] };
+    const to = keys[event.key];
+    if (!to) return;
+    event.preventDefault();
+    tell(...to);
+    frame();
+  });
+  const scale = make("p", `full colour: ${byRow ? "the strongest of its row" : number(most)}`, "faint");
+  if (!labels) return add(make("div"), field, scale, note);
+  const named = (list: string[], size: number, place: (line: HTMLElement, at: number) => HTMLElement): HTMLElement[] => {
+    const stride = Math.ceil(14 / size);
+    return list.flatMap((label, i) => i % stride ? [] : [place(make("div", stride > 1 ? `${i} ${label}` : label), i * size)]);
+  };
+  const names = add(make("div", undefined, "labels"), ...named(labels, high, (line, at) => {
+    line.style.top = `${at + (high - 14) / 2}px`;
+    return line;
+  }));
+  names.style.height = `${rows * high}px`;
+  const over = add(make("div", undefined, "over"), ...named(across ?? [], cell, (line, at) => {
+    line.style.left = `${at + cell / 2}px`;
+    return line;
+  }));
+  canvas.style.maxWidth = "none";
+  return add(make("div"), add(make("div", undefined, "labelled"), names, add(make("div"), ...(across ? [over] : []), field)), scale, note);
+};
+
+/** One of several pictures, chosen with buttons. */
+const choose = <T extends string | number>(names: [T, string][], build: (name: T) => HTMLElement): HTMLElement => {
+  const whole = make("div"), row = make("p"), place = make("div");
+  const pick = (name: T): void => {
+    place.replaceChildren(build(name));
+    for (const button of row.querySelectorAll('button')) button.setAttribute("aria-pressed", String(button.dataset.name === String(name)));
+  };
+  for (const [name, label] of names) {
+    const button = make("button", label, "chip");
+    button.dataset.name = String(name);
+    button.addEventListener("click", () => pick(name));
+    row.append(button);
+  }
+  if (names[0]) pick(names[0][0]);
+  return add(whole, row, place);
+};
+
+const pixels = (encoded: string, size: number): HTMLCanvasElement => {
+  const canvas = make("canvas"), bytes = Uint8Array.from(atob(encoded), (c) => c.charCodeAt(0)), ink = colour("weight");
+  [canvas.width, canvas.height] = [size, size];
+  const image = new ImageData(size, size);
+  bytes.forEach((level, i) => image.data.set([...ink, level], 4 * i));
+  canvas.getContext("2d")!.putImageData(image, 0, 0);
+  return canvas;
+};
+
+const candidates = (list: Candidate[]): HTMLElement => bars(list.map((one): Bar => [visible(one.token), one.probability, `logit ${number(one.logit)}`]), { show: percent, most: 1 });
+
+const LONG = 48; // tokens from which a row of weights is tinted by its own strongest: the first row is always a weight of 1
+
+const views = {
+  attention(root: Element, run: Run, data: Attention) {
+    const words = run.tokens.map(visible);
+    section(root, `Layer ${data.layer}, head ${data.head}`, "A row is a token that looks, a column the token it looks at. A row of weights sums to 1.");
+    const first = data.position ?? 0;
+    const tables = (["weights", "masked", "scores"] as const).flatMap((name): [string, Matrix][] => (data[name] ? [[name, data[name]]] : []));
+    const matrix = (of: [string, Matrix][], name: string): Matrix => of.find(([one]) => one === name)![1];
+    root.append(choose(tables.map(([name]) => [name, name]), (name) => {
+      const shown = matrix(tables, name);
+      return heat(shown, (row, column, value) => `${words[first + row]} → ${words[column]}: ${value === null ? "masked" : number(value)}`,
+        words.slice(first, first + shown.length), { across: words.slice(0, shown[0]!.length), byRow: name === "weights" && shown.length > LONG });
+    }));
+    const rows = (["queries", "keys", "values", "output", "merged", "projected"] as const).flatMap((name): [string, Matrix][] => (data[name] ? [[name, data[name]]] : []));
+    if (rows.length) section(root, "Vectors", "A row is a token, a column a number of its vector.");
+    if (rows.length) root.append(choose(rows.map(([name]) => [name, name]), (name) => heat(matrix(rows, name), (row, column, value) =>
+      `${words[(name === "keys" || name === "values" ? 0 : first) + row]}, ${name} ${column}: ${number(value)}`)));
+  },
+  heads(root: Element, _: Run, data: Heads) {
+    const { picture } = data;
+    if (picture) {
+      section(root, "All heads", "A row is a layer. In a picture a row is a token that looks, a column what it looks at.");
+      const grid = make("div", undefined, "grid");
+      grid.style.gridTemplateColumns = `repeat(${picture.pixels[0]!.length}, 56px)`;
+      picture.pixels.forEach((row, i) => row.forEach((encoded, head) => {
+        const canvas = pixels(encoded, picture.size);
+        canvas.title = `layer ${data.layers[i]}, head ${head}: entropy ${number(data.entropy[i]![head])} bits, ${number(data.distance[i]![head])} tokens back`;
+        grid.append(canvas);
+      }));
+      root.append(add(make("div", undefined, "scroll"), grid));
+    }
+    for (const name of ["entropy", "distance", "previous", "first", "itself", "induction"] as const) {
+      const measured = data[name];
+      if (!measured) continue;
+      const most = largest(measured.flat());
+      section(root, name, name === "induction" ? `from ${data.induction_queries} ${data.induction_queries === 1 ? "query" : "queries"}` : "");
+      root.append(table(["layer", ...measured[0]!.map((_, head) => `head ${head}`)], measured.map((row, i) =>
+        [data.layers[i]!, ...row.map((value) => ({ text: number(value), tint: value / most }))])));
+    }
+  },
+  roles(root: Element, _: Run, data: Roles) {
+    section(root, "What kind of head each is", `${data.texts} texts of ${data.tokens} random tokens, each said twice: ${number(data.queries)} queries.`);
+    for (const [name, what] of [["induction", "The weight on what followed this token the first time."], ["previous", "The weight on the token before."],
+      ["duplicate", "The weight on the same token the first time."]] as const) {
+      section(root, name, what);
+      const { mean, margin } = data[name];
+      root.append(table(["layer", ...mean[0]!.map((_, head) => `head ${head}`)], mean.map((row, i) =>
+        [i, ...row.map((value, head) => ({ text: number(value), tint: value, title: `± ${number(margin[i]![head])} (95%)` }))])));
+    }
+  },
+  path(root: Element, run: Run, data: Explained) {
+    section(root, `The way of ${visible(run.tokens[data.path.position]!)} (token ${data.path.position})`, "The length of its vector after each step, and how it turns.");
+    root.append(bars(data.path.steps.map((step): Bar => [step.name, step.norm,
+      `to the step before ${number(step.to_before)} · to the last ${number(step.to_last)}`])));
+    const parts = data.attribution;
+    section(root, `What each part adds to the logit of ${visible(parts.token)}${parts.against ? ` over ${visible(parts.against)}` : ""}: ${number(parts.logit)}`);
+    const rows: Bar[] = [["token embedding", parts.embedding], ["position", parts.place], ["final norm's shift", parts.norm_bias], ["rest", parts.rest]];
+    parts.heads.forEach((layer, i) => layer.forEach((value, head) => rows.push([`layer ${i}, head ${head}`, value])));
+    for (const [name, label] of [["mlp", "MLP"], ["attention_bias", "attention bias"], ["mlp_bias", "MLP bias"]] as const)
+      parts[name].forEach((value, i) => rows.push([`layer ${i}, ${label}`, value]));
+    root.append(bars(rows.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]))));
+  },
+  lens(root: Element, run: Run, data: Lens) {
+    section(root, "After each layer", "The likeliest next token if the stack ended there, tinted by its probability; the number is the rank of the token that comes, or in brackets would come.");
+    const words = (pair: [number, number]): string => visible(data.words[pair[0]]!);
+    const cell = (l: number, i: number): [number, number][] => data.top[l]![i]!;
+    root.append(table(["token", "next", ...data.layers], data.positions.map((position, i) => [
+      { text: visible(run.tokens[position]!), word: true }, { text: position + 1 < run.tokens.length ? visible(data.chosen[i]!) : `(${visible(data.chosen[i]!)})`, word: true },
+      ...data.layers.map((layer, l) => ({ text: `${words(cell(l, i)[0]!)}  ${data.rank[l]![i]!.toLocaleString("en")}`, word: true, tint: cell(l, i)[0]![1],
+        title: `${layer}: ${cell(l, i).map((pair) => `${words(pair)} ${percent(pair[1])}`).join(", ")}` }))])));
+    for (const one of data.watch) {
+      section(root, `Watched: ${visible(one.token)}`, "Its rank after each layer.");
+      root.append(table(["token", ...data.layers], data.positions.map((position, i) => [{ text: visible(run.tokens[position]!), word: true },
+        ...data.layers.map((_, l) => ({ text: number(one.rank[l]![i]), tint: one.probability[l]![i]!, title: percent(one.probability[l]![i]!) }))])));
+    }
+  },
+  saliency(root: Element, run: Run, data: Saliency) {
+    section(root, "Which tokens caused it", `Choose a token: those before it are tinted by their share (${data.method}); orange ones, with a minus, speak against it.`);
+    root.append(choose(data.targets.map((target, i): [number, string] => [i, visible(target.token)]), (i) => {
+      const share = data.share[i]!, signed = data.signed[i]!, most = largest(share), against = signed.map((value) => value < 0);
+      const said = (value: number): string => `${value < 0 ? "−" : ""}${percent(Math.abs(value))}`, sum = (at: number): string => `${signed[at]! < 0 ? "−" : "+"}${number(Math.abs(signed[at]!))}`;
+      return add(make("div"), chips(run.tokens, share.map((value) => value / most), "token", share.map((value, at) => `${said(against[at] ? -value : value)}, ${sum(at)}`), against),
+        bars(share.map((value, at): Bar => [`${visible(run.tokens[at]!)}`, against[at] ? -value : value, `token ${at}, ${sum(at)} logits`]).filter((row) => row[1] !== 0)
+          .sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 20), { show: said }));
+    }));
+  },
+  neurons(root: Element, run: Run, data: Neurons) {
+    section(root, "The strongest neurons", "The text tinted by each neuron's activation, and the next tokens it speaks for.");
+    for (const one of data.neurons) {
+      root.append(make("h2", `layer ${one.layer}, neuron ${one.neuron}: ${number(one.peak)} at token ${one.at}`),
+        make("p", `speaks for ${one.writes.map(([token]) => visible(token)).join("  ")}`, "faint"),
+        chips(run.tokens, one.activations.map((value) => value / (one.peak || 1)), "neuron", one.activations.map(number)));
+    }
+    section(root, "How many fire", "The share of a layer's neurons above 0, by token.");
+    root.append(heat(data.active, (row, column, value) => `layer ${data.layers[row]}, ${visible(run.tokens[column]!)}: ${percent(value)}`,
+      data.layers.map((layer) => `layer ${layer}`)));
+  },
+  groups(root: Element, run: Run, data: Groups) {
+    section(root, "Neurons that do alike on this text");
+    for (const group of data.groups) {
+      const most = largest(group.mean);
+      root.append(make("h2", `${group.size.toLocaleString("en")} neurons`), make("p", `by layer ${group.by_layer.join(" ")} · for example ${group.examples
+        .map(([layer, neuron]) => `${layer}/${neuron}`).join(" ")}`, "faint"), chips(run.tokens, group.mean.map((value) => value / most), "neuron", group.mean.map(number)));
+    }
+  },
+  factors(root: Element, run: Run, data: Factors) {
+    section(root, `${data.count} factors`, `Patterns of firing, the strongest first; together they leave ${percent(data.unexplained)} of the activations' sum of squares unexplained.`);
+    data.factors.forEach((factor, i) => root.append(make("h2", `factor ${i}: ${percent(factor.share)}`),
+      make("p", `neurons ${factor.neurons.map(([layer, neuron]) => `${layer}/${neuron}`).join(" ")}`, "faint"),
+      chips(run.tokens, factor.tokens, "neuron", factor.tokens.map(number))));
+  },
+  change(root: Element, run: Run, data: Changed) {
+    section(root, `After token ${data.position}, ${visible(run.tokens[data.position]!)}`, data.changes.map((one) => Object.entries(one)
+      .filter(([, value]) => value !== null && value !== "").map(([name, value]) => name === "kind" ? String(value).replace("_", " ") : `${name} ${value}`).join(", ")).join("; "));
+    root.append(add(make("div", undefined, "columns"), add(make("div"), make("h2", "before"), candidates(data.before)),
+      add(make("div"), make("h2", "after"), candidates(data.after))));
+    section(root, "Where the predictions moved", "Tinted by the KL divergence (nats) of the prediction after each token.");
+    const most = largest(data.kl);
+    root.append(chips(run.tokens, data.kl.map((value) => value / most), "weight", data.kl.map(number)));
+    section(root, "Where the stream moved", "A row is a layer, a column a token: the length of the change against the length before.");
+    root.append(heat(data.stream, (row, column, value) => `layer ${row}, ${visible(run.tokens[column]!)}: ${percent(value)}`,
+      data.stream.map((_, layer) => `layer ${layer}`)));
+  },
+  sweep(root: Element, _: Run, data: Sweep) {
+    section(root, data.metric, `clean ${number(data.clean)}, corrupted ${number(data.corrupted)}. A cell is the corrupted text with one piece of the clean run in its place (${data.what}), and shows how much of the difference that brings back: 0 none, 1 all, below 0 the opposite.`);
+    const differs = data.clean_tokens.map((token, i) => token.id === data.corrupted_tokens[i]!.id ? 0 : 0.5);
+    root.append(chips(data.clean_tokens, differs), chips(data.corrupted_tokens, differs));
+    const columns = data.values[0]!.map((_, at) => data.what === "head" ? `head ${at}` : visible(data.corrupted_tokens[at]!));
+    root.append(heat(data.recovered, (row, column, value) => `layer ${row}, ${columns[column]}${data.what === "head" ? "" : ` (token ${column})`}: ${number(data.values[row]![column])}, ${number(value)} of the difference`,
+      data.values.map((_, layer) => `layer ${layer}`), { across: columns }));
+    const cells = data.recovered.flatMap((row, layer) => row.map((value, at): Bar => [`layer ${layer}, ${columns[at]}`, value, `${number(data.values[layer]![at])}${data.what === "head" ? "" : `, token ${at}`}`]));
+    root.append(add(make("div", undefined, "scroll"), bars(cells.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 12))));
+  },
+  cache(root: Element, _: Run, data: CacheSteps) {
+    section(root, "What each step computed, and what it found in the cache", `${number(data.per_token_bytes)} bytes a token; `
+      + `${number(data.total.multiplications)} multiplications instead of ${number(data.total.without)}.`);
+    root.append(chips(data.prompt), table(["step", "writes", "read", "reused", "bytes written", "bytes reused", "multiplications", "without a cache"],
+      data.steps.map((step) => [step.step, { text: step.token ? visible(step.token) : "the end", word: true }, ...(["read", "reused", "bytes_written", "bytes_reused",
+        "multiplications", "without"] as const).map((name) => number(step[name]))])));
+  },
+  beams(root: Element, _: Run, data: Tree) {
+    section(root, `Keeping ${data.beams}`, "Every text that was looked at. Grey ones were dropped; green ones are what was found.");
+    root.append(chips(data.prompt), table(["found", "score", "ended by"], data.results.map((one) =>
+      [{ text: one.text.replace(/\n/g, "⏎"), word: true }, number(one.score), one.reason])));
+    const items = new Map<number, HTMLElement>(), lists = new Map<number | null, HTMLElement>([[null, make("ul", undefined, "tree")]]);
+    for (const node of data.nodes) {
+      const item = make("li", node.token ? `${visible(node.token)}  ${number(node.logprob)}${node.reason ? `  (${node.reason})` : ""}` : "the prompt",
+        node.result !== null ? "found" : node.kept ? "" : "dropped");
+      item.title = `total ${number(node.total)}, score ${number(node.score)}`;
+      if (!lists.has(node.parent)) {
+        lists.set(node.parent, make("ul", undefined, "tree"));
+        items.get(node.parent!)!.append(lists.get(node.parent)!);
+      }
+      lists.get(node.parent)!.append(item);
+      items.set(node.id, item);
+    }
+    section(root, "The tree");
+    root.append(lists.get(null)!);
+  },
+  parameters(root: Element, _: Run, data: Picture) {
+    section(root, data.name, `${data.shape.join(" × ")}: mean ${number(data.total.mean)}, spread ${number(data.total.std)}, from ${number(data.total.min)} to ${number(data.total.max)}`);
+    root.append(choose((["mean", "spread", "low", "high"] as const).map((name): [typeof name, string] => [name, name]), (name) =>
+      heat(data[name], (row, column, value) => `row ${row}, column ${column} of the picture: ${name} ${number(value)}`)));
+  },
+};
+
+/** `draw(element, view, run, data)`: what a page and a widget call. */
+export default function draw(element: Element, view: string, run: Run | null, data: unknown): void {
+  ground = element;
+  element.replaceChildren();
+  if (run?.tokens) element.append(chips(run.tokens));
+  const known: Record<string, (root: Element, run: Run, data: never) => void> = views;
+  if (known[view]) known[view](element, run ?? { tokens: [] }, data as never);
+  else element.append(make('pre', JSON.stringify(data, null, 1))); // a view from outside
+}
