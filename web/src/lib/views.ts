@@ -1,4 +1,4 @@
-/** What the server's views answer: written by `make types` from their declarations in src/cutaway/inspect. */
+/** What the server's views answer: written by `make types` from their declarations in inspect/. */
 
 /** One head of one layer: all its queries, or one of them with the keys it may look at. */
 export interface Attention {
