@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -42,8 +42,6 @@ class Answer:
     """The model's mean log-probability of a token of the answer."""
     cut: int = 0
     """How many tokens at the end of the source were not read, because they do not fit."""
-    too_long: bool = False
-    """Whether the source was not read at all, because it does not fit."""
 
 
 @dataclass(frozen=True)
@@ -179,9 +177,9 @@ def write(lm: LanguageModel, task: Pair, texts: Iterable[str], settings: Writing
 def answer_records(
     lm: LanguageModel, task: Pair, records: Sequence[Record], beams: int, progress: Progress | None
 ) -> list[Answer]:
-    """The answer to each record's text; one that is too long is answered with an empty text."""
+    """The answer to each record's text; one that is too long is answered as an empty one."""
     task, given = task.within(lm.config.context), task.fields[0]
-    sources, too_long = [], set[int]()
+    sources = []
     for number, record in enumerate(records):
         with about(number + 1, "Record"):
             source, _ = (text(record, one, task) for one in task.fields)
@@ -189,14 +187,13 @@ def answer_records(
                 task.prompt({given: source}, lm.tokenizer)
             except LeftOut:
                 source = ""
-                too_long.add(number)
         sources.append(source)
     answers: list[Answer] = []
     for some in batches(sources, BATCH):
         answers += write(lm, task, some, Writing(beams))
         if progress:
             progress(len(answers), len(sources))
-    return [replace(one, too_long=number in too_long) for number, one in enumerate(answers)]
+    return answers
 
 
 def judge_records(

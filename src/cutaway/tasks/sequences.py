@@ -68,7 +68,7 @@ class Pair(Written):
     def score(self, answers: Sequence[Answer], records: Sequence[Record], beams: int = 4) -> Score:
         measured = self.measure([one.text for one in answers], [text(one, self.fields[1], self) for one in records])
         search = "greedy" if beams == 1 else f"{beams} beams"
-        too_long, cut = sum(one.too_long for one in answers), sum(one.cut > 0 for one in answers)
+        too_long, cut = sum(not one.source for one in answers), sum(one.cut > 0 for one in answers)
         unended = sum(not one.whole for one in answers)
         notes = f"{too_long:,} too long and counted as empty, {cut:,} read without their end"
         return replace(measured, how=f"{measured.how}; {search}; {notes}, {unended:,} answers cut off")
