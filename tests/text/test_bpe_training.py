@@ -56,7 +56,7 @@ def test_the_first_merge_is_the_commonest_pair() -> None:
 
 
 def test_it_is_learned_bpe_and_runs_on_the_fast_engine(trained: Tokenizer) -> None:
-    assert isinstance(trained._engine, ByRank)
+    assert isinstance(trained._engine.full, ByRank)
 
 
 @given(text=st.text(max_size=40) | st.lists(st.sampled_from([*WORDS, " ", "'s", "\n"]), max_size=20).map("".join))
