@@ -14,7 +14,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, GPT2Model
 
 from cutaway import checkpoint
 from cutaway.errors import CutawayError
-from cutaway.models.gpt2 import stored
+from cutaway.models.gpt2 import config_json
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
 
@@ -157,7 +157,7 @@ def test_transformers_stops_at_our_end_token(folder: Path) -> None:
         {},
         {"tie_word_embeddings": False},
         {"scale_attn_by_inverse_layer_idx": True, "n_inner": 50, "layer_norm_epsilon": 1e-3},
-        *({"activation_function": name} for name in stored.ACTIVATIONS),
+        *({"activation_function": name} for name in config_json.ACTIVATIONS),
     ],
     ids=str,
 )

@@ -37,6 +37,8 @@ def test_its_steps_are_its_places(client, ask):
     names = ["token", "token_embedding", "scores", "weights", "mixed", "hidden", "logits", "choice"]
     assert [step["name"] for step in told["steps"]] == names
     assert told["layers"] == 0 and not any(step["block"] for step in told["steps"])
+    assert {"predict", "values", "parameters"} <= set(told["views"])  # and none that reads what it has not
+    assert not {"attention", "lens", "saliency", "neurons", "writing", "change"} & set(told["views"])
     assert "encoder" in [one["name"] for one in client.get("/api/models").json()]
 
 

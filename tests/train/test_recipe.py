@@ -43,7 +43,7 @@ def test_a_recipe_survives_being_written(tmp_path):
     )
     again = Recipe.from_dict(tomllib.loads(recipe.to_toml()))
     assert again == recipe
-    assert "model.dropout" in again.said  # a zero that was said is not up for choice again
+    assert "model.dropout" in again.set_keys  # a zero that was said is not up for choice again
     assert "steps" not in again.to_dict()["train"]
     assert Recipe.from_dict(again.to_dict()) == recipe
 

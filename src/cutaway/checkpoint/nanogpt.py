@@ -20,9 +20,9 @@ from cutaway.checkpoint import names, torch_file
 from cutaway.checkpoint.files import Lazy
 from cutaway.checkpoint.locate import NANOGPT
 from cutaway.errors import CutawayError
+from cutaway.models.gpt2.config_json import PREFIX
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import SIZES, Config
-from cutaway.models.gpt2.stored import PREFIX
 from cutaway.text.tokenizer import Tokenizer
 from cutaway.text.vocabulary import NoVocabulary, Vocabulary
 

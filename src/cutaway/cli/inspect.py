@@ -40,7 +40,7 @@ def verb(view: View) -> Callable[..., None]:
     of_text = view.of in ("run", "text")
     parameters = [keyword("text", TextToSee, None)] if of_text else []
     for one in own:
-        parameters += list(changing().values()) if one.type is Changes else [said(one)]
+        parameters += list(changing().values()) if one.type is Changes else [as_option(one)]
     parameters += [keyword(name, hint, default) for name, (hint, default) in SHARED[view.of].items()]
 
     def call(**given: Any) -> None:
@@ -60,7 +60,7 @@ def keyword(name: str, hint: Any, default: Any) -> python.Parameter:
     return python.Parameter(name, python.Parameter.KEYWORD_ONLY, annotation=hint, default=default)
 
 
-def said(one: Parameter) -> python.Parameter:
+def as_option(one: Parameter) -> python.Parameter:
     """A view's parameter in the words of a command line; a token is named by its text there."""
     if one.argument:
         info: Any = options.argument(metavar=one.value, help=one.help)

@@ -91,7 +91,7 @@ def train(
     Example: cutaway train recipes/x.toml -o my-model --set train.steps=100
     """
     clock = since_now()
-    said: dict[str, dict[str, Any]] = {
+    flags: dict[str, dict[str, Any]] = {
         "model": {
             "from": from_, "layers": layers, "width": width, "heads": heads, "context": context,
             "vocabulary": vocabulary,
@@ -102,7 +102,7 @@ def train(
             "patience": patience, "checkpoint_every": checkpoint_every, "seed": seed,
         },
     }  # fmt: skip
-    recipe = read_recipe(data or [], said, settings or [], resume)
+    recipe = read_recipe(data or [], flags, settings or [], resume)
     from cutaway.cli import training
 
     watch: training.Lines | training.Screen = training.Lines() if as_json else training.Screen(output)
@@ -124,13 +124,13 @@ def since_now() -> Callable[[], float]:
     return lambda: monotonic() - begun
 
 
-def read_recipe(data: list[Path], said: dict[str, dict[str, Any]], changes: list[str], resume: bool) -> Recipe | None:
+def read_recipe(data: list[Path], flags: dict[str, dict[str, Any]], changes: list[str], resume: bool) -> Recipe | None:
     """The recipe that is named, or one for the data; with what the command line says. None: the one that was begun."""
     from cutaway.train.recipe import Recipe
 
     given = {
         section: table
-        for section, values in said.items()
+        for section, values in flags.items()
         if (table := {key: value for key, value in values.items() if value is not None})
     }
     if [path for path in data if path.suffix == ".toml"]:
@@ -140,7 +140,7 @@ def read_recipe(data: list[Path], said: dict[str, dict[str, Any]], changes: list
     else:
         recipe = Recipe.from_dict({"data": {"paths": [str(path.absolute()) for path in data]}} if data else {})
     recipe = recipe.but(given).changed(changes)
-    if resume and not recipe.said:
+    if resume and not recipe.set_keys:
         return None
     if not recipe.data.paths and not resume:
         raise CutawayError("There is no training data: name files, folders or a recipe; or --resume a training.")

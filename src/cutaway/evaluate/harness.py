@@ -84,14 +84,15 @@ def continuations(
     answers = [""] * len(requests)
     done = 0
     for numbers in alike.values():
-        how = generation(requests[numbers[0]][1])
-        room = lm.config.context - how["max_tokens"]
+        ours = generation(requests[numbers[0]][1])
+        room = lm.config.context - ours["max_tokens"]
         if room < 1:
             raise CutawayError(
-                f"The task asks for {how['max_tokens']:,} new tokens, and the model's context is {lm.config.context:,}."
+                f"The task asks for {ours['max_tokens']:,} new tokens, and the model's context is "
+                f"{lm.config.context:,}."
             )
         prompts = [lm.ids(requests[number][0])[-room:] or [lm.config.end] for number in numbers]
-        for number, result in zip(numbers, lm.generate(prompts, **how), strict=True):
+        for number, result in zip(numbers, lm.generate(prompts, **ours), strict=True):
             answers[number] = result.text
         done += len(numbers)
         if progress:
@@ -106,12 +107,12 @@ def generation(settings: Mapping[str, Any]) -> dict[str, Any]:
     tokens = next(
         (settings[key] for key in ("max_gen_toks", "max_new_tokens", "max_tokens") if key in settings), MAX_TOKENS
     )
-    how: dict[str, Any] = {"stop": stop, "max_tokens": int(tokens)}
+    ours: dict[str, Any] = {"stop": stop, "max_tokens": int(tokens)}
     temperature = float(settings.get("temperature") or 0)
     if not settings.get("do_sample", temperature > 0) or not temperature:
-        return {**how, "top_k": 1}
+        return {**ours, "top_k": 1}
     top_k = settings.get("top_k")
-    return {**how, "temperature": temperature, "top_k": top_k or None, "top_p": settings.get("top_p"), "seed": 0}
+    return {**ours, "temperature": temperature, "top_k": top_k or None, "top_p": settings.get("top_p"), "seed": 0}
 
 
 def adapter() -> Any:

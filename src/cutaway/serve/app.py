@@ -162,8 +162,8 @@ class OwnPagesOnly:
         if not self.hosts.fullmatch(asked.get("host", "")) or (
             origin and not self.hosts.fullmatch(origin.partition("://")[2])
         ):
-            said = message("elsewhere", "This explorer answers only the page it served itself.")
-            await JSONResponse({"error": said}, 403)(scope, receive, send)
+            body = message("elsewhere", "This explorer answers only the page it served itself.")
+            await JSONResponse({"error": body}, 403)(scope, receive, send)
             return
 
         async def answer(part: Message) -> None:
@@ -175,8 +175,8 @@ class OwnPagesOnly:
 
 
 def refuse(request: Request, error: Exception) -> Response:
-    status, said = explain(error)
-    return JSONResponse({"error": said}, status)
+    status, body = explain(error)
+    return JSONResponse({"error": body}, status)
 
 
 def explain(error: Exception) -> tuple[int, dict[str, Any]]:
@@ -198,10 +198,10 @@ def explain(error: Exception) -> tuple[int, dict[str, Any]]:
         return 499, message("outdated", "A newer question took the place of this one.")
     if isinstance(error, MemoryError):
         return 507, message("memory", "There is not enough memory for this. Choose a smaller model or a shorter text.")
-    said = f"{type(error).__name__}: {error}"
-    return 500, message("bug", f"This is a bug in Cutaway: {said}. Please report it.", {"what": said})
+    text = f"{type(error).__name__}: {error}"
+    return 500, message("bug", f"This is a bug in Cutaway: {text}. Please report it.", {"what": text})
 
 
-def message(code: str, said: str, values: dict[str, Any] | None = None) -> dict[str, Any]:
-    what, _, remedy = said.partition(". ")
+def message(code: str, text: str, values: dict[str, Any] | None = None) -> dict[str, Any]:
+    what, _, remedy = text.partition(". ")
     return {"code": code, "what": what if what.endswith(".") else f"{what}.", "remedy": remedy, "values": values or {}}

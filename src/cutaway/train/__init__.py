@@ -39,5 +39,5 @@ def run(
     from cutaway.train.recipe import Recipe
 
     given = arguments.records_of(texts, records, files, resume)
-    said = Recipe.from_dict(arguments.tables(settings, task, files))
-    return loop.train(said if said.said or given else None, output, resume, on_event, stop, records=given)
+    recipe = Recipe.from_dict(arguments.tables(settings, task, files))
+    return loop.train(recipe if recipe.set_keys or given else None, output, resume, on_event, stop, records=given)

@@ -215,7 +215,7 @@ def choose_steps(plan: Plan, facts: Facts, speed: Speed) -> int:
         plan.choose("train.steps", most, f"{times}, in less than {spoken}" if most <= fit else why)
         expected = min(fit, most)
         few = int(MEASURING * seconds(spoken) * 2 * per_second / (train.batch * row))  # it is faster than learning
-        if "train.evaluate_batches" not in plan.recipe.said and few < train.evaluate_batches:
+        if "train.evaluate_batches" not in plan.recipe.set_keys and few < train.evaluate_batches:
             plan.recipe = plan.recipe.but({"train": {"evaluate_batches": max(1, few)}})
             plan.choices.append(Choice("train.evaluate_batches", max(1, few), "so that measuring takes little time"))
     if not plan.recipe.train.time:  # else the clock tells when

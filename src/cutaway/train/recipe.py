@@ -200,7 +200,7 @@ class Recipe:
     task: Mapping[str, Any] = field(default_factory=lambda: {"name": "language"})
     lora: Lora = field(default_factory=Lora)
     train: Train = field(default_factory=Train)
-    said: frozenset[str] = field(default=frozenset(), compare=False)
+    set_keys: frozenset[str] = field(default=frozenset(), compare=False)
     """The keys, like `train.steps`, that were given and are not up for choice."""
 
     @classmethod
@@ -231,7 +231,7 @@ class Recipe:
     def but(self, given: Mapping[str, Any]) -> Recipe:
         """The same recipe with these values in place of its own, as in `from_dict`."""
         new: dict[str, Any] = {}
-        said = set(self.said)
+        keys = set(self.set_keys)
         for section, values in given.items():
             if section not in (*SECTIONS, "task"):
                 raise CutawayError(
@@ -245,8 +245,8 @@ class Recipe:
             else:
                 typed = {attribute(key): typed_value(section, key, value) for key, value in values.items()}
                 new[section] = replace(getattr(self, section), **typed)
-            said |= {f"{section}.{key}" for key in values}
-        return replace(self, **new, said=frozenset(said))
+            keys |= {f"{section}.{key}" for key in values}
+        return replace(self, **new, set_keys=frozenset(keys))
 
     def changed(self, changes: Iterable[str]) -> Recipe:
         """The same recipe with changes as they are written on a command line: `train.steps=100`."""
@@ -261,7 +261,7 @@ class Recipe:
 
     def decided(self, key: str) -> bool:
         """Whether a key like `train.steps` was given, or is not one that is chosen to fit."""
-        return key in self.said or key not in CHOSEN or self.get(key) != Recipe().get(key)
+        return key in self.set_keys or key not in CHOSEN or self.get(key) != Recipe().get(key)
 
     def get(self, key: str) -> Any:
         """The value of a key like `train.steps`."""

@@ -116,7 +116,7 @@ def merged(begun: Path, given: Recipe | None) -> Recipe:
     if given is None:
         return recipe
     differ = []
-    for key in sorted(said(given)):
+    for key in sorted(given_keys(given)):
         new, old = given.get(key), recipe.get(key)
         if key == "train.steps" and new != old:
             recipe = with_steps(recipe, new, was.step)
@@ -133,11 +133,11 @@ def merged(begun: Path, given: Recipe | None) -> Recipe:
     return recipe
 
 
-def said(given: Recipe) -> set[str]:
+def given_keys(given: Recipe) -> set[str]:
     """The keys a recipe gives a value of its own to."""
     plainly = Recipe()
     own = {f"{section}.{key}" for section, table in given.to_dict().items() for key in table}
-    return set(given.said) | {key for key in own if plain(given.get(key)) != plain(plainly.get(key))}
+    return set(given.set_keys) | {key for key in own if plain(given.get(key)) != plain(plainly.get(key))}
 
 
 def plain(value: Any) -> Any:

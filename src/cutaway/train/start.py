@@ -79,7 +79,7 @@ def set_up(recipe: Recipe, team: Team, tell: Listener) -> Setup:
     plan = Plan(recipe)
     base = locate(recipe.model.from_) if recipe.model.from_ else None
     config = checkpoint.read_config(base) if base else None
-    own = base is not None and not any(key.startswith("task.") for key in recipe.said)
+    own = base is not None and not any(key.startswith("task.") for key in recipe.set_keys)
     task = load_task(base) if base and own else task_from(recipe.task)
     if config is not None:
         check_same_shape(recipe, config)

@@ -10,8 +10,8 @@ export interface Page {
   icon: string;
   /** Another model reads the text here, so that the header does not cut it into the chosen model's tokens. */
   uncut?: boolean;
-  /** Places that a model must have, or the page has nothing to show; in a block patterns: blocks.*.attention.weights */
-  needs?: string[];
+  /** The views it draws: a model that one of them does not fit has nothing to show here. */
+  views?: string[];
   load: () => Promise<{ default: Component }>;
 }
 

@@ -28,6 +28,8 @@ export interface ModelMap {
   layers: number;
   steps: Step[];
   places: Thing[];
+  /** The views that fit it. */
+  views: string[];
 }
 
 /** The name of a place in every block. */
@@ -35,5 +37,5 @@ export const pattern = (name: string): string => name.replace(/^blocks\.\d+\./, 
 
 export const thing = (map: ModelMap, name: string): Thing | undefined => map.places.find((one) => one.name === pattern(name));
 
-/** Whether the model has all of these places. */
-export const has = (map: ModelMap, names: string[] = []): boolean => names.every((name) => map.places.some((one) => one.name === name));
+/** Whether all of these views fit the model. */
+export const has = (map: ModelMap, views: string[] = []): boolean => views.every((name) => map.views.includes(name));

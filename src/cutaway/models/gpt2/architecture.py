@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cutaway.models.architecture import Architecture, Place, TensorSpec
+from cutaway.models.gpt2.config_json import BUFFER, COPIES, PREFIX, read_shape, write_shape
 from cutaway.models.gpt2.map import places
 from cutaway.models.gpt2.shape import Config
-from cutaway.models.gpt2.stored import BUFFER, COPIES, PREFIX, read_shape, write_shape
 from cutaway.models.gpt2.tensors import tensors
 
 if TYPE_CHECKING:

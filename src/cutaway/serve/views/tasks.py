@@ -47,7 +47,7 @@ class Answered:
     """The tokens written; empty for a judgement."""
     rows: range
     """The tokens that made the answer: each written token was chosen at the one before it."""
-    said: dict[str, Any]
+    content: dict[str, Any]
 
 
 def router(explorer: Explorer) -> APIRouter:
@@ -80,8 +80,8 @@ def router(explorer: Explorer) -> APIRouter:
                 explorer.remember(key, seen)
                 about = seen.to_dict()
                 shape = {name: about["shape"][name] for name in ("layers", "heads")}
-                said = {"id": key, "model": body.model, "tokens": about["tokens"], "shape": shape, **as_json(found)}
-                return found, said
+                content = {"id": key, "model": body.model, "tokens": about["tokens"], "shape": shape, **as_json(found)}
+                return found, content
 
             return cast("dict[str, Any]", explorer.once(("task", key), make)[1])
 
@@ -162,10 +162,10 @@ def judge(model: TextClassifier, body: Question) -> Answered:
     form = min(body.form if body.form is not None else judged.number if more == ["choices"] else 0, len(forms) - 1)
     ids, marks = forms[form].ids, set(model.tokenizer.specials.values())
     source = [at for at, one in enumerate(ids) if one not in marks]
-    said = {"task": task.name, "label": judged.label, "cut": judged.cut, "text": "", "whole": True}
-    said["probabilities"] = [[label, rounded(chance)] for label, chance in judged.probabilities.items()]
-    said |= {"form": form, "forms": len(forms)}
-    return Answered(tuple(ids), source, range(0), range(len(ids) - 1, len(ids)), said)
+    content = {"task": task.name, "label": judged.label, "cut": judged.cut, "text": "", "whole": True}
+    content["probabilities"] = [[label, rounded(chance)] for label, chance in judged.probabilities.items()]
+    content |= {"form": form, "forms": len(forms)}
+    return Answered(tuple(ids), source, range(0), range(len(ids) - 1, len(ids)), content)
 
 
 def weigh(lm: LanguageModel, body: Question) -> Answered:
@@ -181,10 +181,10 @@ def weigh(lm: LanguageModel, body: Question) -> Answered:
     form = min(found.best if body.form is None else body.form, len(found.labels) - 1)
     prompt, answer = found.prompts[form], found.answers[form]
     chances = [[label, rounded(chance)] for label, chance in zip(found.labels, found.probabilities, strict=True)]
-    said = {"task": body.model, "label": found.labels[found.best], "probabilities": chances, "cut": 0, "text": ""}
-    said |= {"whole": True, "form": form, "forms": len(found.labels)}
+    content = {"task": body.model, "label": found.labels[found.best], "probabilities": chances, "cut": 0, "text": ""}
+    content |= {"whole": True, "form": form, "forms": len(found.labels)}
     first, end = len(prompt), len(prompt) + len(answer)
-    return Answered((*prompt, *answer), range(first), range(first, end), range(first - 1, end - 1), said)
+    return Answered((*prompt, *answer), range(first), range(first, end), range(first - 1, end - 1), content)
 
 
 def need_others(missing: int) -> None:
@@ -206,11 +206,11 @@ def write(lm: LanguageModel, body: Question) -> Answered:
     prompt, cut = question(lm, task, body.text)
     [result] = written(lm, task, [prompt], Writing(body.beams))
     first, end = len(prompt), len(prompt) + len(result.ids)
-    said = {"task": task.name, "label": "", "probabilities": [], "cut": cut, "text": result.text.strip()}
-    said |= {"whole": result.reason == "end", "form": 0, "forms": 1}
+    content = {"task": task.name, "label": "", "probabilities": [], "cut": cut, "text": result.text.strip()}
+    content |= {"whole": result.reason == "end", "form": 0, "forms": 1}
     ids = (*prompt, *result.ids)
-    return Answered(ids, range(first - 1), range(first, end), range(first - 1, end - 1), said)
+    return Answered(ids, range(first - 1), range(first, end), range(first - 1, end - 1), content)
 
 
 def as_json(found: Answered) -> dict[str, Any]:
-    return {**found.said, "source": [*found.source], "answer": [*found.answer], "rows": [*found.rows]}
+    return {**found.content, "source": [*found.source], "answer": [*found.answer], "rows": [*found.rows]}

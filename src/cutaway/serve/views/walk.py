@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
+from cutaway.inspect.view import views
+from cutaway.models.architecture import places
 from cutaway.models.steps import Map, model_map
 from cutaway.serve.explorer import Explorer
+
+
+@dataclass(frozen=True)
+class Shown(Map):
+    """A model's map, and the views that fit it."""
+
+    views: tuple[str, ...]
 
 
 def router(explorer: Explorer) -> APIRouter:
     api = APIRouter()
 
     @api.get("/models/map")
-    def model(name: Annotated[str, Query(max_length=1_000)]) -> Map:
-        """The steps of a loaded model, and its places."""
-        return model_map(explorer.models.get(name).config)
+    def model(name: Annotated[str, Query(max_length=1_000)]) -> Shown:
+        """The steps of a loaded model, its places, and the views that fit it."""
+        shape = explorer.models.get(name).config
+        fitting = tuple(one.name for one in views().values() if one.fits(places(shape)))
+        return Shown(**vars(model_map(shape)), views=fitting)
 
     @api.get("/traces/{key}/walk/{step}")
     async def view(
