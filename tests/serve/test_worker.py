@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+import torch
 
 pytest.importorskip("fastapi", reason="the extra `serve` is not installed")
 
@@ -155,3 +157,30 @@ def test_the_way_back_through_the_blocks_counts_as_one_pass_and_can_be_left(tiny
     with pytest.raises(Outdated):
         saliency(seen)
     worker.close()
+
+
+def test_a_model_is_as_it_was_when_its_server_is_gone(tiny_lm):
+    model, worker = copy.deepcopy(tiny_lm.model), Worker()
+    worker.watch(model)
+    assert any(one._forward_pre_hooks for one in model.modules())
+    worker.close()
+    assert not any(one._forward_pre_hooks for one in model.modules())
+
+
+def test_work_under_way_is_stopped_before_the_model_is_left(tiny_lm):
+    """The way out must still be there while the server closes."""
+    model, worker, begun = copy.deepcopy(tiny_lm.model), Worker(), threading.Event()
+    worker.watch(model)
+    ids = torch.tensor([[1, 2, 3]])
+
+    def work() -> None:
+        begun.set()
+        while True:
+            model(ids)
+
+    future = worker.pool.submit(worker._do, work, threading.Event())
+    assert begun.wait(60)
+    worker.close()
+    with pytest.raises(Outdated):
+        future.result(60)
+    assert not any(one._forward_pre_hooks for one in model.modules())

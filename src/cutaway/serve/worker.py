@@ -14,6 +14,7 @@ from cutaway.models.architecture import places
 if TYPE_CHECKING:
     from starlette.requests import Request
     from torch import nn
+    from torch.utils.hooks import RemovableHandle
 
 T = TypeVar("T")
 LOOK = 0.05
@@ -31,6 +32,8 @@ class Worker:
         self.pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cutaway-model")
         self.gone: threading.Event | None = None
         self.begun, self.done, self.steps = 0.0, 0, 0
+        self.hooks: list[RemovableHandle] = []
+        self.closed = False
 
     async def run(self, request: Request, work: Callable[[], T]) -> T:
         """Do the work for this request, or raise Outdated as soon as its page has gone on."""
@@ -54,6 +57,8 @@ class Worker:
             return work()
         finally:
             self.gone = None
+            if self.closed:
+                self.unwatch()
 
     def expect(self, passes: int, model: nn.Module) -> None:
         """Say how many passes through this model the work that is being done takes, for those who watch."""
@@ -75,12 +80,20 @@ class Worker:
     def watch(self, model: nn.Module) -> None:
         """Have this model ask at each norm of its blocks whether anybody still waits."""
         for norm in norms(model):  # they are made whether it goes up or back
-            norm.register_forward_pre_hook(self.check)
+            self.hooks.append(norm.register_forward_pre_hook(self.check))
 
     def close(self) -> None:
-        if self.gone is not None:
-            self.gone.set()
+        self.closed = True
+        if (gone := self.gone) is not None:
+            gone.set()  # what is being done stops at its next norm
+        else:
+            self.unwatch()
         self.pool.shutdown(wait=False, cancel_futures=True)
+
+    def unwatch(self) -> None:
+        """Leave the models as they were: they may be used after the server, and copied."""
+        for hook in self.hooks:
+            hook.remove()
 
 
 def norms(model: nn.Module) -> list[nn.Module]:

@@ -191,15 +191,6 @@ export interface Looking {
   weight: number;
 }
 
-/** What the pages know of a model. */
-export interface Map {
-  kind: string;
-  title: string;
-  layers: number;
-  steps: StepSpec[];
-  places: Thing[];
-}
-
 /** One measure of every head: the mean over the queries of all texts, and how sure it is. */
 export interface Measured {
   mean: number[][];
@@ -308,6 +299,16 @@ export interface Saliency {
   signed: number[][];
   norm: number[];
   gap: number[] | null;
+}
+
+/** A model's map, and the views that fit it. */
+export interface Shown {
+  kind: string;
+  title: string;
+  layers: number;
+  steps: StepSpec[];
+  places: Thing[];
+  views: string[];
 }
 
 /** One step of the walk. */
