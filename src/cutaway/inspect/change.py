@@ -137,8 +137,7 @@ class Toward(Change):
 
     def direction(self, lm: LanguageModel) -> Tensor:
         """What is added, at length 1. [width]"""
-        matrix = lm.model.token_embedding if lm.model.output is None else lm.model.output
-        row = matrix.weight[token_id(lm, self.token)].detach().float()
+        row = lm.model.output_matrix[token_id(lm, self.token)].detach().float()
         return row / row.norm()
 
     def step(self, lm: LanguageModel, position: int | None, tokens: int) -> Step:

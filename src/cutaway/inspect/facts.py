@@ -303,7 +303,7 @@ def missed(seen: Run) -> Fact:
 def speakers(seen: Run, token: int) -> Sequence[tuple[int, int]]:
     """The heads whose part in the last vector raises a token's score most: (layer, head), the strongest first."""
     model, config = seen.lm.model, seen.lm.config
-    row = (model.token_embedding if model.output is None else model.output).weight[token].float()
+    row = model.output_matrix[token].float()
     way = row * model.final_norm.weight.float()  # the norm's scale is the same for all of them
     way = way - way.mean()
     parts = torch.stack(

@@ -82,7 +82,7 @@ def neuron(run: Run, layer: int, index: int) -> Neuron:
 def describe(run: Run, which: Sequence[tuple[int, int, Tensor]]) -> list[Neuron]:
     """These neurons (layer, number, activations [token]), in this order."""
     model = run.lm.model
-    matrix = (model.token_embedding if model.output is None else model.output).weight[: len(run.lm.tokenizer)].float()
+    matrix = model.output_matrix[: len(run.lm.tokenizer)].float()
     added = torch.stack([run.block(layer).mlp.projection.weight[:, number].float() for layer, number, _ in which])
     direction = (added - added.mean(-1, keepdim=True)) * model.final_norm.weight.float()  # [neuron, width]
     best = (direction @ matrix.T).topk(min(WRITES, len(matrix)))  # [neuron, WRITES]

@@ -95,7 +95,7 @@ def attribution(
     model, position = run.lm.model, run.position(position)
     chosen = run.token(run.next(position) if token is None else token)
     other = None if against is None else run.token(against)
-    matrix = model.token_embedding.weight if model.output is None else model.output.weight
+    matrix = model.output_matrix
     row = matrix[chosen.id].float() - (matrix[other.id].float() if other else 0)  # [width]
     last = run[f"blocks.{run.lm.config.layers - 1}.residual"][position].float()
     spread = (last.var(unbiased=False) + run.lm.config.norm_epsilon).sqrt()

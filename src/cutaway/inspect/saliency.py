@@ -91,7 +91,7 @@ def logit_of(run: Run, target: Target, length: int | None = None) -> Callable[[T
 
     def logit(embeddings: Tensor) -> Tensor:
         hidden = _read(run, ids.expand(len(embeddings), -1), embeddings)
-        return hidden[:, target.position - 1] @ _rows(run)[target.token.id]
+        return hidden[:, target.position - 1] @ run.lm.model.output_matrix.detach()[target.token.id]
 
     return logit
 
@@ -99,11 +99,6 @@ def logit_of(run: Run, target: Target, length: int | None = None) -> Callable[[T
 def _read(run: Run, ids: Tensor, embeddings: Tensor) -> Tensor:
     trace = Fused((), {**run.trace.replace, "token_embedding": embeddings})
     return run.lm.model.read(ids, trace=trace)
-
-
-def _rows(run: Run) -> Tensor:
-    model = run.lm.model
-    return (model.token_embedding if model.output is None else model.output).weight.detach()
 
 
 def _embeddings(run: Run, length: int | None = None) -> Tensor:
@@ -119,7 +114,9 @@ def gradient_x_input(run: Run, targets: Sequence[Target]) -> Tensor:
         embeddings = _embeddings(run)[None].requires_grad_()
         hidden = _read(run, ids, embeddings)[0]  # [token, width]
         at = [target.position - 1 for target in targets]
-        logits = (hidden[at] * _rows(run)[[target.token.id for target in targets]]).sum(-1)  # [target]
+        logits = (hidden[at] * run.lm.model.output_matrix.detach()[[target.token.id for target in targets]]).sum(
+            -1
+        )  # [target]
         gradients = [torch.autograd.grad(logit, embeddings, retain_graph=True)[0][0] for logit in logits]
         return (torch.stack(gradients) * embeddings).detach()
 
@@ -131,7 +128,9 @@ def from_what_was_kept(run: Run, targets: Sequence[Target]) -> Tensor:
     with torch.inference_mode(False), torch.enable_grad():
         last = run[f"blocks.{run.lm.config.layers - 1}.residual"][rows].requires_grad_()
         hidden = run.lm.model.final_norm(last)[[at.index(target.position - 1) for target in targets]]
-        logits = (hidden * _rows(run)[[target.token.id for target in targets]]).sum(-1)  # [target]
+        logits = (hidden * run.lm.model.output_matrix.detach()[[target.token.id for target in targets]]).sum(
+            -1
+        )  # [target]
         gradients = torch.stack([torch.autograd.grad(logit, last, retain_graph=True)[0] for logit in logits])
     parts = down_the_stack(run, rows, gradients) * _embeddings(run, at[-1] + 1)
     return functional.pad(parts, (0, 0, 0, len(run) - parts.shape[1])).detach()
