@@ -42,6 +42,6 @@ def test_sentiment_becomes_two_classes_with_names_or_learned(shared_data, tokeni
     columns = {"text": 0, "label": 1}
     rows = [record for record, _ in records([shared_data / "sst2/dev.tsv"], columns=columns, fields=task.fields)]
     assert len(rows) == 872
-    labels = [task.examples(record, tokenizer)[0].label for record in rows]
+    labels = [task.examples(record, tokenizer)[0].arrays["label"][0] for record in rows]
     assert sorted({labels.count(0), labels.count(1)}) == [428, 444]
     assert Classification().learn_classes(rows).labels == ("0", "1")

@@ -8,14 +8,13 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from cutaway.atomic import write_text
 from cutaway.checkpoint.opened import TASK
 from cutaway.errors import CutawayError, nearest
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from torch import Tensor, nn
 
     from cutaway.tasks.scores import Score
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 Record = Mapping[str, Any]
 """One row of data, `{"source": ..., "target": ...}` or `{"text": ..., "label": ...}`, as the task's `fields` say."""
-Arrays = Mapping[str, NDArray[Any]]
+Arrays = Mapping[str, "NDArray[Any]"]
 """An example as it comes back from the disk: `ids`, and the task's other arrays, by name."""
 
 
@@ -197,6 +196,8 @@ def save_task(task: Task, folder: str | Path) -> None:
 
 def padded(rows: Sequence[NDArray[Any]], fill: int) -> NDArray[np.int64]:
     """Rows of unequal length as one table, filled up on the right. [row, token]"""
+    import numpy as np  # not before there is something to learn: a mistake on the command line needs none
+
     table = np.full((len(rows), max((len(row) for row in rows), default=0)), fill, np.int64)
     for place, row in enumerate(rows):
         table[place, : len(row)] = row
