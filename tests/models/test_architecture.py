@@ -3,6 +3,7 @@ trained for a task that is registered from outside."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -307,3 +308,69 @@ def test_a_package_that_announces_itself_is_asked_for_what_is_not_known(monkeypa
     assert tasks.task_from({"name": "masked words", "every": 5}) == MaskedWords(5)
     assert architecture("tiny-encoder").title == "tiny encoder"
     plugins.load_plugins.cache_clear()
+
+
+class Tied(Encoder):
+    """Its output is a module of its own that shares the embedding's weight, and it makes constants of two kinds."""
+
+    def __init__(self, shape: Shape):
+        super().__init__(shape)
+        self.output = nn.Linear(shape.width, shape.vocabulary, bias=False)
+        self.output.weight = self.token_embedding.weight
+        self.register_buffer("signs", torch.tensor([1.0, -1.0] * (shape.width // 2)), persistent=False)
+        self.twice = torch.tensor(2.0)
+
+    def forward(self, ids, trace=None):
+        return self.twice * self.output(self.token_embedding(ids) * self.signs)
+
+
+def described(model: type[nn.Module], **more: Any) -> Any:
+    """The encoder's description with another model, or with something else in it."""
+    return type("Described", (TinyEncoder,), {"build": lambda self, shape: model(shape), **more})()
+
+
+def test_tied_weights_and_constants_are_there_when_a_model_is_loaded(tiny_lm, monkeypatch, tmp_path):
+    monkeypatch.setitem(architectures._KNOWN, "tiny-encoder", described(Tied))
+    torch.manual_seed(0)
+    model = Tied(Shape(len(tiny_lm.tokenizer))).eval()
+    LanguageModel(model, tiny_lm.tokenizer).save(tmp_path)
+    again = cutaway.load(tmp_path).model
+    assert again.output.weight is again.token_embedding.weight
+    ids = torch.tensor([[1, 2, 3]])
+    assert torch.equal(again(ids), model(ids))
+
+
+def without_bias(self: Any, shape: Shape) -> Iterator[TensorSpec]:
+    return (one for one in TinyEncoder.tensors(self, shape) if one.name != "mixing.bias")
+
+
+def with_a_slip(self: Any, shape: Shape) -> Iterator[TensorSpec]:
+    yield from TinyEncoder.tensors(self, shape)
+    yield TensorSpec("mixing.biass", "more", (shape.width,), "", "")
+
+
+def under_one_name(self: Any, shape: Shape) -> Iterator[TensorSpec]:
+    return (dataclasses.replace(one, stored="same") for one in TinyEncoder.tensors(self, shape))
+
+
+def of_another_shape(self: Any, shape: Shape) -> Iterator[TensorSpec]:
+    return (dataclasses.replace(one, shape=(3, *one.shape[1:])) for one in TinyEncoder.tensors(self, shape))
+
+
+@pytest.mark.parametrize(
+    ("tensors", "problem"),
+    [
+        (without_bias, "lacks mixing.bias"),
+        (with_a_slip, "has mixing.biass, which the model has not. Did you mean 'mixing.bias'"),
+        (under_one_name, "stores two tensors under the name same"),
+        (of_another_shape, "says that token_embedding.weight is 3 x 8"),
+    ],
+)
+def test_a_table_that_is_not_the_models_is_refused_before_anything_is_written(
+    tiny_lm, monkeypatch, tmp_path, tensors, problem
+):
+    monkeypatch.setitem(architectures._KNOWN, "tiny-encoder", described(Encoder, tensors=tensors))
+    lm = LanguageModel(Encoder(Shape(len(tiny_lm.tokenizer))), tiny_lm.tokenizer)
+    with pytest.raises(CutawayError, match=problem):
+        lm.save(tmp_path / "model")
+    assert not (tmp_path / "model" / "model.safetensors").exists()

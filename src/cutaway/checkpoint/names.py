@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from cutaway.checkpoint.files import shown
-from cutaway.errors import CutawayError
+from cutaway.errors import CutawayError, nearest
 from cutaway.models.architecture import TensorSpec, architecture
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
@@ -31,6 +31,7 @@ def file_name(config: Config, stored: str) -> str:
 
 def stored_tensors(model: GPT) -> Iterator[tuple[str, Tensor]]:
     """The model's weights with the names and layouts Hugging Face's GPT2LMHeadModel saves; views, not copies."""
+    check_table(model)
     for entry in specs(model.config):
         weight = model.get_parameter(entry.name).detach()
         yield file_name(model.config, entry.stored), weight.T if entry.transposed else weight
@@ -52,8 +53,8 @@ def build(
     if not dtype.is_floating_point:
         raise CutawayError(f"A model does not run in {dtype}: choose float32, bfloat16 or float16.")
     found = _find(config, tensors, source)
-    with torch.device("meta"), _Undrawn():
-        model: Any = architecture(config.kind).build(config)
+    model: Any = empty_model(config)
+    names = tied_names(model)
     for entry in specs(config):
         name = found[entry.stored]
         weight = _fitting(tensors[name], name, entry.shape, source)
@@ -61,8 +62,11 @@ def build(
         copy = torch.empty(weight.shape, dtype=dtype, device=device or "cpu").copy_(weight)
         if not finite(copy):
             raise CutawayError(_not_finite(weight, copy, name, source))
-        module, _, leaf = entry.name.rpartition(".")
-        setattr(model.get_submodule(module), leaf, nn.Parameter(copy))
+        parameter = nn.Parameter(copy)
+        for tied in names.get(entry.name, [entry.name]):
+            module, _, leaf = tied.rpartition(".")
+            setattr(model.get_submodule(module), leaf, parameter)
+    check_table(model)
     for copy_name, original in architecture(config.kind).copies.items():
         if copy_name not in found or any(entry.stored == copy_name for entry in specs(config)):
             continue
@@ -73,6 +77,46 @@ def build(
                 "are one. If the model has an output matrix of its own, set tie_word_embeddings to false."
             )
     return model.eval()
+
+
+def empty_model(config: Config) -> nn.Module:
+    """A model whose weights are still to come: no memory is filled for them, unless the model makes constants too."""
+    kind = architecture(config.kind)
+    try:
+        with torch.device("meta"), _Undrawn():
+            model = kind.build(config)
+    except (RuntimeError, NotImplementedError):  # it reads a number that it has made, and there are none on meta
+        return kind.build(config)
+    constants = (one for module in model.modules() for one in (*vars(module).values(), *module.buffers(recurse=False)))
+    return kind.build(config) if any(isinstance(one, Tensor) for one in constants) else model
+
+
+def tied_names(model: nn.Module) -> dict[str, list[str]]:
+    """For each parameter's name, all the names that the same parameter has."""
+    same: dict[int, list[str]] = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        same.setdefault(id(parameter), []).append(name)
+    return {name: names for names in same.values() for name in names}
+
+
+def check_table(model: Any) -> None:
+    """Refuse a model whose table of tensors is not that of its parameters: what is left out would be lost."""
+    kind, table, title = architecture(model.config.kind), list(specs(model.config)), model.config.kind
+    names, known = tied_names(model), dict(model.named_parameters(remove_duplicate=False))
+    listed = {tied for entry in table for tied in names.get(entry.name, ())}
+    problem, hint = "", ""
+    if lost := sorted(set(known) - listed):
+        problem = f"lacks {lost[0]}, a weight that the model has"
+    elif strange := [entry.name for entry in table if entry.name not in known]:
+        problem, hint = f"has {strange[0]}, which the model has not", nearest(strange[0], known)
+    elif len({entry.stored for entry in table}) < len(table):
+        twice = next(one.stored for at, one in enumerate(table) if one.stored in {two.stored for two in table[:at]})
+        problem = f"stores two tensors under the name {twice}"
+    elif wrong := [entry for entry in table if tuple(known[entry.name].shape) != entry.ours]:
+        has = " x ".join(map(str, known[wrong[0].name].shape))
+        problem = f"says that {wrong[0].name} is {' x '.join(map(str, wrong[0].ours))}, and it is {has}"
+    if problem:
+        raise CutawayError(f"The table of tensors of {title} {problem}.{hint} See {type(kind).__name__}.tensors.")
 
 
 class _Undrawn(TorchFunctionMode):

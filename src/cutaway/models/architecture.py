@@ -116,7 +116,10 @@ class Architecture(Protocol):
         ...
 
     def build(self, shape: Any) -> nn.Module:
-        """A model with new weights. `model(ids, trace=None)` are its scores."""
+        """A model with new weights. `model(ids, trace=None)` are its scores.
+
+        Loading calls it on torch's meta device first; a model that makes constants besides its weights is built again.
+        """
         ...
 
     def tensors(self, shape: Any) -> Iterable[TensorSpec]:
