@@ -374,3 +374,13 @@ def test_a_table_that_is_not_the_models_is_refused_before_anything_is_written(
     with pytest.raises(CutawayError, match=problem):
         lm.save(tmp_path / "model")
     assert not (tmp_path / "model" / "model.safetensors").exists()
+
+
+def test_a_config_that_lacks_something_is_refused_in_a_sentence(encoder, tmp_path):
+    encoder.save(tmp_path)
+    path = tmp_path / "config.json"
+    given = json.loads(path.read_text())
+    del given["width"]
+    path.write_text(json.dumps(given))
+    with pytest.raises(CutawayError, match="lacks 'width', which a model of the type 'tiny-encoder' has"):
+        cutaway.load(tmp_path)

@@ -24,6 +24,10 @@ def read_huggingface(folder: Path) -> Config:
         return shape
     except CutawayError as error:
         raise CutawayError(f"{path}: {error}") from None
+    except KeyError as error:  # of a model from outside, which need not check as ours do
+        raise CutawayError(f"{path} lacks {error}, which a model of the type {kind!r} has.") from None
+    except (TypeError, ValueError) as error:
+        raise CutawayError(f"{path} is not that of a model of the type {kind!r}: {error}.") from None
 
 
 def read_openai(folder: Path) -> Config:

@@ -36,9 +36,14 @@ class TensorSpec:
     part: str
     """The kind of work that it is counted under: attention, MLP, ..."""
     block: int | None = None
-    """The block it belongs to; None outside the stack."""
+    """The block it belongs to, by its name if that begins with `blocks.N.`; None outside the stack."""
     transposed: bool = False
     """Whether a checkpoint stores it the other way round: inputs x outputs, where torch has outputs x inputs."""
+
+    def __post_init__(self) -> None:
+        stack, number, *_ = [*self.name.split("."), ""]
+        if self.block is None and stack == "blocks" and number.isdecimal():
+            object.__setattr__(self, "block", int(number))
 
     @property
     def ours(self) -> tuple[int, ...]:
@@ -169,7 +174,11 @@ def architecture(kind: str) -> Architecture:
         if kind not in _INCLUDED:
             known = sorted({*_KNOWN, *_INCLUDED})
             some = ", ".join(map(repr, known))
-            raise CutawayError(f"the model's type is {kind!r}, and only {some} is supported.{nearest(kind, known)}")
+            raise CutawayError(
+                f"the model's type is {kind!r}, and only {some} {'is' if len(known) == 1 else 'are'} supported."
+                f"{nearest(kind, known)} Another kind is made known by whoever registers it (CONTRIBUTING.md): import "
+                "that module first, or install its package."
+            )
         register(importlib.import_module(_INCLUDED[kind]).ARCHITECTURE)
     return _KNOWN[kind]
 

@@ -68,7 +68,9 @@ def tables(settings: Mapping[str, Any], task: str | Mapping[str, Any] | None, fi
             continue
         if name not in home or name == "paths":
             known = [one for one in (*home, *SECTIONS, "texts", "records", "files", "task") if one != "paths"]
-            instead = " Files are given as files=." if name == "paths" else nearest(name, known)
+            if name in SECTIONS and name not in ("data", "model"):
+                raise CutawayError(f"{name} is a table of settings, as in a recipe: {name}={{...}}, not {value!r}.")
+            instead = " Files are given as files=." if name in ("paths", "data") else nearest(name, known)
             raise CutawayError(f"Training has no setting {name!r}.{instead}")
         section, key = home[name]
         made.setdefault(section, {})[key] = os.fspath(value) if isinstance(value, os.PathLike) else value

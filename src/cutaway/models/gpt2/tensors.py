@@ -20,30 +20,28 @@ def tensors(shape: Config) -> Iterator[TensorSpec]:
     yield TensorSpec("position_embedding.weight", "wpe.weight", positions, "a row for each position", part)
     for block in range(shape.layers):
         ours, theirs = f"blocks.{block}", f"h.{block}"
-        yield from norm(f"{ours}.attention_norm", f"{theirs}.ln_1", "norm before attention", width, block)
+        yield from norm(f"{ours}.attention_norm", f"{theirs}.ln_1", "norm before attention", width)
         yield from linear(
             f"{ours}.attention.queries_keys_values", f"{theirs}.attn.c_attn", "query, key and value", "attention",
-            (width, 3 * width), block,
+            (width, 3 * width),
         )  # fmt: skip
         yield from linear(
             f"{ours}.attention.projection", f"{theirs}.attn.c_proj", "projection of the merged heads", "attention",
-            (width, width), block,
+            (width, width),
         )  # fmt: skip
-        yield from norm(f"{ours}.mlp_norm", f"{theirs}.ln_2", "norm before the MLP", width, block)
-        yield from linear(f"{ours}.mlp.widen", f"{theirs}.mlp.c_fc", "MLP, first layer", "MLP", (width, inner), block)
-        yield from linear(
-            f"{ours}.mlp.projection", f"{theirs}.mlp.c_proj", "MLP, second layer", "MLP", (inner, width), block
-        )
-    yield from norm("final_norm", "ln_f", "final norm", width, None)
+        yield from norm(f"{ours}.mlp_norm", f"{theirs}.ln_2", "norm before the MLP", width)
+        yield from linear(f"{ours}.mlp.widen", f"{theirs}.mlp.c_fc", "MLP, first layer", "MLP", (width, inner))
+        yield from linear(f"{ours}.mlp.projection", f"{theirs}.mlp.c_proj", "MLP, second layer", "MLP", (inner, width))
+    yield from norm("final_norm", "ln_f", "final norm", width)
     if not shape.tied:
         yield TensorSpec("output.weight", "lm_head.weight", rows, "a score for each token", "output")
 
 
-def linear(name: str, stored: str, what: str, part: str, shape: tuple[int, int], block: int) -> Iterator[TensorSpec]:
-    yield TensorSpec(f"{name}.weight", f"{stored}.weight", shape, what, part, block, transposed=True)
-    yield TensorSpec(f"{name}.bias", f"{stored}.bias", shape[1:], f"{what}, bias", part, block)
+def linear(name: str, stored: str, what: str, part: str, shape: tuple[int, int]) -> Iterator[TensorSpec]:
+    yield TensorSpec(f"{name}.weight", f"{stored}.weight", shape, what, part, transposed=True)
+    yield TensorSpec(f"{name}.bias", f"{stored}.bias", shape[1:], f"{what}, bias", part)
 
 
-def norm(name: str, stored: str, what: str, width: int, block: int | None) -> Iterator[TensorSpec]:
+def norm(name: str, stored: str, what: str, width: int) -> Iterator[TensorSpec]:
     for leaf, does in (("weight", "scale"), ("bias", "shift")):
-        yield TensorSpec(f"{name}.{leaf}", f"{stored}.{leaf}", (width,), f"{what}, {does}", "layer norms", block)
+        yield TensorSpec(f"{name}.{leaf}", f"{stored}.{leaf}", (width,), f"{what}, {does}", "layer norms")
