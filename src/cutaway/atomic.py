@@ -26,7 +26,10 @@ def written_beside(path: Path) -> Iterator[Path]:
 def write_text(path: Path, text: str) -> None:
     """The file with this text, or the one that was there."""
     with written_beside(path) as beside:
-        beside.write_text(text, encoding="utf-8")
+        try:
+            beside.write_text(text, encoding="utf-8")
+        except FileNotFoundError as error:
+            raise FileNotFoundError(error.errno, error.strerror, str(path)) from None  # not the name beside it
 
 
 def flush(path: Path) -> None:

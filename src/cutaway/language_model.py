@@ -54,7 +54,7 @@ class LanguageModel:
     def __init__(self, model: GPT | Engine, tokenizer: Tokenizer, name: str = "model", weights: str | None = None):
         if len(tokenizer) > model.config.vocabulary:
             raise CutawayError(
-                f"The tokenizer of {name} has {len(tokenizer):,} entries, the model only {model.config.vocabulary:,}: "
+                f"The tokenizer for {name} has {len(tokenizer):,} entries, the model only {model.config.vocabulary:,}: "
                 "they do not belong together."
             )
         self.tokenizer, self.name, self.weights = tokenizer, name, weights
@@ -87,10 +87,10 @@ class LanguageModel:
         if self._engine is None or (self._model is not None and versions(self._model) != self._packed_from):
             weights = self.weights or (self._engine.weights if self._engine else "float32")
             self._packed_from = versions(self.model)
-            self._engine = Engine(self.pack_int4() if weights == "int4" else pack(self.model, weights))
+            self._engine = Engine(self._pack_int4() if weights == "int4" else pack(self.model, weights))
         return self._engine
 
-    def pack_int4(self) -> Packed:
+    def _pack_int4(self) -> Packed:
         """Calibrated, where that does not keep anyone waiting; else rounded plainly."""
         from cutaway.runtime.native.calibrate import QUICK, pack_calibrated
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,29 @@ def test_help_comes_before_everything_but_an_unknown_option(cutaway, line):
     ran = cutaway(*line.split())
     assert (ran.code, ran.err) == (0, "")
     assert "Usage: cutaway" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (["-"], "No such command '-'. See cutaway --help."),
+        (["inspect", "-"], "No such command '-'. See cutaway inspect --help."),
+        (["inspect", "--", "--json"], "No such command '--json'. See cutaway inspect --help."),
+        (["train", "x.txt", "-o", "y", "--steps", "0"], "train.steps must be 1 or more, not 0."),
+        (["train", "x.txt", "-o", "y", "--batch", "0"], "train.batch must be 1 or more, not 0."),
+        (["inspect", "lens", "hi", "--html", "/nowhere/x.html"], "/nowhere/x.html: No such file or directory"),
+    ],
+)
+def test_a_dash_a_zero_and_a_folder_that_is_not_there_get_a_sentence(capsys, line, message):
+    assert cli.run(line) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_after_two_dashes_comes_the_command(capsys):
+    assert cli.run(["--"]) == 0 and "generate" in capsys.readouterr().out
+    assert cli.run(["--", "tokens", "Hello", "--json"]) == 0 and "Hello" in capsys.readouterr().out
+
+
+def test_with_standard_output_closed_nothing_is_said(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    assert cli.run(["tokens", "Hello", "--json"]) == 0

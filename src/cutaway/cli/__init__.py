@@ -39,7 +39,7 @@ def find_verb(verb: str) -> Callable[..., Any]:
 def carry_out(args: list[str]) -> Any:
     """Call the verb that the command line names, or show the help that it asks for; the exit code, if it has one."""
     flags, rest = reader.leading_flags("cutaway", args, (VERSION,))
-    if reader.HELP in flags or not args:
+    if reader.HELP in flags or not (rest or flags):
         return show_commands("cutaway", ABOUT, (VERSION,), {verb: first_line(verb) for verb in VERBS}, START)
     if VERSION in flags:
         return print(f"cutaway {__version__}")
@@ -99,6 +99,8 @@ def run(args: list[str]) -> int:
         if hasattr(stream, "reconfigure"):  # a terminal that cannot show a character shows a mark, never a crash
             stream.reconfigure(errors="replace")
     as_json = "--json" in args
+    if sys.stdout is None:  # it was closed: there is nobody to answer
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
     try:
         code = carry_out(args)
         sys.stdout.flush()

@@ -139,14 +139,15 @@ def find_option(name: str, known: Mapping[str, Parameter]) -> Parameter:
 
 def leading_flags(command: str, args: list[str], flags: Iterable[Option] = ()) -> tuple[set[Option], list[str]]:
     """The flags that stand before the first word of a line, and the line from there on."""
-    words = (at for at, arg in enumerate(args) if not arg.startswith("-"))
+    words = (at for at, arg in enumerate(args) if arg in ("-", "--") or not arg.startswith("-"))
     first = next(words, len(args))
     known = {name: Parameter("", one, bool, False, False) for one in flags for name in one.names}
     try:
         given, _ = split(args[:first], known)
     except CutawayError as error:
         raise wrong(command, error) from None
-    return {one.info for one, _ in given if isinstance(one.info, Option)}, args[first:]
+    rest = args[first:]
+    return {one.info for one, _ in given if isinstance(one.info, Option)}, rest[1:] if rest[:1] == ["--"] else rest
 
 
 def no_command(command: str, name: str, known: Iterable[str]) -> CutawayError:

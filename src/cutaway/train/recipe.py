@@ -246,6 +246,8 @@ class Recipe:
                 typed = {attribute(key): typed_value(section, key, value) for key, value in values.items()}
                 new[section] = replace(getattr(self, section), **typed)
             keys |= {f"{section}.{key}" for key in values}
+            for name in ("steps", "batch") if section == "train" else ():  # left out, each is chosen
+                require(f"train.{name}", values.get(name), values.get(name) != 0, "1 or more")
         return replace(self, **new, set_keys=frozenset(keys))
 
     def changed(self, changes: Iterable[str]) -> Recipe:
