@@ -140,8 +140,8 @@ class Toward(Change):
         """What is added, at length 1. [width]"""
         if not has(lm.model, "output_matrix"):
             raise CutawayError(
-                f"{lm.name} cannot be pushed towards a token: a model of the kind {lm.config.kind} has no output matrix "
-                "(`output_matrix`) to take it from."
+                f"{lm.name} cannot be pushed towards a token: a model of the kind {lm.config.kind} has no "
+                "output matrix (`output_matrix`) to take the direction from."
             )
         row = lm.model.output_matrix[token_id(lm, self.token)].detach().float()
         return row / row.norm()
