@@ -27,7 +27,7 @@ VERBS = (
 
 ABOUT = "GPT-2 with the casing off: run it, look inside, train and export your own."
 START = 'Start with: cutaway explore, or cutaway generate "Once upon a time"'
-INSPECT = "Look inside the model as it processes a text: attention, lens, neurons and more."
+INSPECT = "Look inside the model as it processes a text."
 VERSION = Option(("--version", "-V"), "", "Show the version and exit.", None)
 
 
