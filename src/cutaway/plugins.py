@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 
 
 @cache
 def load_plugins() -> None:
-    """Import them, once; asked for only when a task or a model is not known by its name."""
+    """Import them, once: when a task, a model or a view is not known by its name, or all views are listed.
+
+    One that cannot be imported is told of, and left out: it must not keep anyone from the rest.
+    """
     from importlib.metadata import entry_points
 
     for one in entry_points(group="cutaway"):
-        one.load()
+        try:
+            one.load()
+        except Exception as error:
+            warnings.warn(f"The installed package of {one.value} could not be loaded: {error}", stacklevel=2)

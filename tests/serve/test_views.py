@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, ClassVar
@@ -15,8 +15,9 @@ from fastapi.testclient import TestClient
 from pydantic import TypeAdapter
 
 import cutaway
+from cutaway import inspect, plugins
 from cutaway.inspect.numbers import ViewResult
-from cutaway.inspect.view import _KNOWN, param, view, views
+from cutaway.inspect.view import _KNOWN, find, param, register, view, views
 from cutaway.models import architecture
 from cutaway.models.architecture import Place, TensorSpec
 from cutaway.parts.trace import UNWATCHED
@@ -145,3 +146,129 @@ def test_a_view_from_outside_fits_a_model_from_outside_and_the_others_are_refuse
         error = answer.json()["error"]
         assert answer.status_code == 422 and error["code"] == "no_view", answer.text
         assert missing in error["what"] and "another model" in error["remedy"]
+
+
+class Recurrent(torch.nn.Module):
+    """A stack with a residual stream, a final norm, `read` and `score`; but no attention, and no `output_matrix`."""
+
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+        self.token_embedding = torch.nn.Embedding(config.vocabulary, 4)
+        self.blocks = torch.nn.ModuleList([torch.nn.GRU(4, 4, batch_first=True)])
+        self.final_norm, self.score = torch.nn.LayerNorm(4), torch.nn.Linear(4, config.vocabulary)
+
+    def read(self, ids, trace=None):
+        watch = UNWATCHED if trace is None else trace
+        x = watch("token_embedding", self.token_embedding(ids))
+        x = watch("blocks.0.residual", x + self.blocks[0](x)[0])
+        return watch("final_norm", self.final_norm(x))
+
+    def forward(self, ids, trace=None):
+        return (UNWATCHED if trace is None else trace)("logits", self.score(self.read(ids, trace)))
+
+
+@dataclass(frozen=True)
+class RecurrentShape(Shape):
+    kind: ClassVar[str] = "recurrent"
+    layers: int = 1
+
+
+@pytest.fixture
+def recurrent(monkeypatch, tiny_lm):
+    names = ["token_embedding", "blocks.0.residual", "final_norm", "logits"]
+    made = [Place(name, ("token", "column"), "mix", ("ids",)) for name in names]
+    kind = SimpleNamespace(kind="recurrent", title="recurrent", native=False, places=lambda shape: made)
+    monkeypatch.setitem(architecture._KNOWN, "recurrent", kind)
+    return cutaway.LanguageModel(Recurrent(RecurrentShape(len(tiny_lm.tokenizer))), tiny_lm.tokenizer, "recurrent")
+
+
+def test_every_view_that_is_said_to_fit_answers_and_the_others_say_what_is_missing(recurrent, explorer):
+    explorer.models.add(recurrent)
+    client = TestClient(create_app(explorer), base_url="http://127.0.0.1:8000", raise_server_exceptions=False)
+    fitting = client.get("/api/models/map", params={"name": "recurrent"}).json()["views"]
+    assert "change" in fitting and not {"lens", "saliency", "attention", "neurons", "beams"} & set(fitting)
+    at = f"/api/traces/{client.post('/api/traces', json={'model': 'recurrent', 'text': TEXT}).json()['id']}"
+    asked = {**ASKED, "values": "name=blocks.0.residual"}
+    steer = {"changes": [{"kind": "steer", "layer": 0, "toward": " fox"}]}
+    for one in SERVED:
+        if one.of == "weights":
+            continue
+        url = f"{at}/{one.name}"
+        answer = client.post(url, json=steer) if one.post else client.get(f"{url}?{asked.get(one.name, '')}")
+        if one.name in fitting:
+            assert answer.status_code == 200, (one.name, answer.text)
+        else:
+            assert answer.json()["error"]["code"] == "no_view", (one.name, answer.text)
+
+
+def test_what_a_view_calls_of_the_model_must_be_there(recurrent):
+    lens = find("lens")
+    assert not replace(lens, reads=("final_norm",), needs=("score.weight", "output_matrix")).fits(recurrent)
+    assert replace(lens, reads=("final_norm",), needs=("score.weight", "config.layers")).fits(recurrent)
+
+
+def test_a_sweep_and_changes_of_what_a_model_has_not_are_refused(recurrent):
+    with pytest.raises(cutaway.CutawayError, match=r"view sweep does not fit recurrent: it reads residual\.0 and"):
+        recurrent.sweep(" a fox", " a time", metric=lambda logits: logits[0, 0])
+    for change, missing in (
+        (inspect.AblateHead(0, 0), r"attention\.heads"), (inspect.AblateNeuron(0, 0), r"mlp\.activation"),
+        (inspect.Toward(0, " a"), "output matrix"),
+    ):  # fmt: skip
+        with pytest.raises(cutaway.CutawayError, match=missing) as refused:
+            inspect.run(recurrent, TEXT, changes=[change])
+        assert "Did you mean" not in str(refused.value)
+
+
+def own(name, function=width):
+    """A view of another function, in the name of this one."""
+    made = view("How wide", reads=("logits",))(function)
+    return replace(made, name=name)
+
+
+def test_a_name_that_is_taken_is_refused_and_a_cell_run_again_replaces_its_own(monkeypatch):
+    monkeypatch.setattr("cutaway.inspect.view._KNOWN", dict(views()))
+    for name in ("lens", "sweep"):
+        with pytest.raises(cutaway.CutawayError, match=f"There is a view '{name}' already"):
+            register(own(name))
+    register(own("width"))
+    again = own("width")
+    register(again)
+    assert views()["width"] is again and list(views())[-1] == "width"
+
+
+def test_a_view_that_is_not_whole_is_refused_where_it_is_written():
+    def bare(run, layer: int = 0) -> Width: ...
+    def silent(run): ...
+    def plain(run) -> dict: ...
+
+    for function, more, said in (
+        (bare, {}, "says nothing of its parameter 'layer'"), (silent, {}, "does not say what it gives"),
+        (plain, {}, "gives a dict"), (width, {"reads": "logits"}, "reads is a tuple of names"),
+        (width, {"read": ("logits",)}, "Did you mean 'reads'"),
+    ):  # fmt: skip
+        with pytest.raises(cutaway.CutawayError, match=said):
+            view("x", **more)(function)
+    with pytest.raises(cutaway.CutawayError, match="is no view"):
+        register(width)  # type: ignore[arg-type]
+
+
+def test_a_view_can_be_called_like_the_function_it_was(tiny_lm):
+    run = inspect.run(tiny_lm, TEXT)
+    assert view("How wide")(width)(run, name="blocks.0.residual") == Width(tiny_lm.config.width)
+
+
+def test_views_of_installed_packages_are_found_and_a_broken_package_is_left_out(monkeypatch, explorer):
+    monkeypatch.setattr("cutaway.inspect.view._KNOWN", dict(views()))
+
+    def announced(name):
+        return SimpleNamespace(value=name, load=lambda: register(own(name)))
+
+    found = [announced("lens"), announced("width")]
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: found)
+    plugins.load_plugins.cache_clear()
+    assert find("lens").title != "How wide" and "width" not in views()  # a known name asks no package
+    with pytest.warns(UserWarning, match="lens could not be loaded"):
+        assert find("width").title == "How wide"
+    assert "/api/traces/{key}/width" in create_app(explorer).openapi()["paths"]
+    plugins.load_plugins.cache_clear()

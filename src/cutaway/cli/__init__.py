@@ -27,7 +27,7 @@ VERBS = (
 
 ABOUT = "GPT-2 with the casing off: run it, look inside, train and export your own."
 START = 'Start with: cutaway explore, or cutaway generate "Once upon a time"'
-INSPECT = "Look inside the model as it processes a text, in thirteen views."
+INSPECT = "Look inside the model as it processes a text."
 VERSION = Option(("--version", "-V"), "", "Show the version and exit.", None)
 
 
@@ -51,10 +51,12 @@ def carry_out(args: list[str]) -> Any:
 
 def call_view(args: list[str]) -> Any:
     """`cutaway inspect`: a view is a verb below it."""
-    from cutaway.cli.inspect import VIEWS
+    from cutaway.cli.inspect import verbs
 
-    views = {view.__name__: view for view in VIEWS}
     flags, rest = reader.leading_flags("cutaway inspect", args)
+    views = {view.__name__: view for view in verbs()}
+    if reader.HELP in flags or not rest or rest[0] not in views:
+        views = {view.__name__: view for view in verbs(installed=True)}
     if reader.HELP in flags or not rest:
         return show_commands("cutaway inspect", INSPECT, (), {name: summary(view) for name, view in views.items()})
     [view, *rest] = rest

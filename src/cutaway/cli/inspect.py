@@ -165,15 +165,8 @@ def sweep(
     answer("sweep", None, {"model": lm.name, **found.to_dict()}, html, as_json, lambda: drawings.sweep(found))
 
 
-def verbs() -> tuple[Callable[..., None], ...]:
+def verbs(installed: bool = False) -> tuple[Callable[..., None], ...]:
     """Every view that has a verb, in the order of the help; a sweep is of two texts, and has a verb of its own."""
-    found = [verb(view) for view in views().values() if "verb" in view.surfaces]
+    found = [verb(view) for view in views(installed).values() if "verb" in view.surfaces]
     after = next(place for place, one in enumerate(found, 1) if one.__name__ == "change")
     return (*found[:after], sweep, *found[after:])
-
-
-def __getattr__(name: str) -> Any:
-    """`VIEWS`, made when it is asked for: a view may be registered meanwhile."""
-    if name == "VIEWS":
-        return verbs()
-    raise AttributeError(name)

@@ -17,6 +17,7 @@ from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.numbers import Array, Line, Table, Token, ViewResult, array
 from cutaway.inspect.runs import Run, token_id
 from cutaway.inspect.source import source_run
+from cutaway.inspect.view import has
 from cutaway.models.architecture import places
 from cutaway.parts.trace import added, check_name, in_turn, where, within, zeroed
 
@@ -137,6 +138,11 @@ class Toward(Change):
 
     def direction(self, lm: LanguageModel) -> Tensor:
         """What is added, at length 1. [width]"""
+        if not has(lm.model, "output_matrix"):
+            raise CutawayError(
+                f"{lm.name} cannot be pushed towards a token: a model of the kind {lm.config.kind} has no "
+                "output matrix (`output_matrix`) to take the direction from."
+            )
         row = lm.model.output_matrix[token_id(lm, self.token)].detach().float()
         return row / row.norm()
 
@@ -239,6 +245,7 @@ def replacements(
     """
     steps = defaultdict[str, list[Step]](list)
     for given in changes:
+        check_possible(given, lm)
         change = located(given, lm, tokens)
         name, position = change.intermediate(), change.at()
         check_name(name, places(lm.config))
@@ -252,9 +259,21 @@ def replacements(
     return {name: in_turn(found) for name, found in steps.items()}
 
 
+def check_possible(change: Change, lm: LanguageModel) -> None:
+    """Refuse an included change of what the model has in no layer at all, such as heads."""
+    if not isinstance(change, AblateHead | AblateNeuron | Steer | Toward):
+        return
+    name = replace(change, layer=0).intermediate()
+    if name not in places(lm.config):
+        raise CutawayError(
+            f"The change {change.kind} does not fit {lm.name}: it changes {name.replace('.0.', '.*.')}, which a model "
+            f"of the kind {lm.config.kind} does not have. Choose another change, or another model."
+        )
+
+
 def located(change: Change, lm: LanguageModel, tokens: int) -> Change:
     """The change with its layer and its position checked, and counted from 0."""
-    counts = {"layer": ("layer", lm.config.layers), "position": ("token", tokens)}
+    counts = {"layer": ("layer", getattr(lm.config, "layers", 1)), "position": ("token", tokens)}
     found: dict[str, int | None] = {
         name: within(what, getattr(change, name), count)
         for name, (what, count) in counts.items()

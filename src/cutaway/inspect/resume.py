@@ -27,6 +27,11 @@ PIECES = {
     "head": ("blocks.*.attention.merged",),
 }
 """What can be patched, and what is kept for it beside the residual stream with its keys and values."""
+NEEDS = (
+    "config.layers", "config.heads", "config.head_width", "read", "score", "token_embedding.weight", "final_norm",
+    "blocks.0.attention.projection", "blocks.0.mlp", "blocks.0.mlp_norm",
+)  # fmt: skip
+"""What is asked of the model itself, with blocks that are run one by one, as GPT-2's are."""
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ from cutaway.decoding.sampling import is_whole
 from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.metric import Metric, as_metric, number
 from cutaway.inspect.numbers import Table, Token, ViewResult, array, token
-from cutaway.inspect.resume import PIECES, Cell, Pair
+from cutaway.inspect.resume import NEEDS, PIECES, STREAM, Cell, Pair
 from cutaway.inspect.runs import check
+from cutaway.inspect.view import check_fits
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel, Prompt
@@ -96,6 +97,7 @@ def sweep(
     if batch is not None and not (is_whole(batch) and batch >= 1):
         raise CutawayError(f"The batch must be a whole number of 1 or more, not {batch!r:.80}.")
     lm.check_unpacked("A sweep is made")
+    check_fits("sweep", lm, (*STREAM, *PIECES[what]), NEEDS)
     ids = lm.ids(clean), lm.ids(corrupted)
     texts = tuple(tuple(token(lm.tokenizer, one) for one in text) for text in ids)
     check_texts(lm, *texts)

@@ -37,9 +37,29 @@ WINDOW = 64
 SEEDS = (1 << 32) - 1
 BELOW_1 = math.nextafter(1, 0)
 SERVED = ("served",)
-STREAM = ("blocks.*.residual", "final_norm", "logits")
-ATTENTION = ("blocks.*.attention.weights",)
+STREAM = ("residual.0", "blocks.*.residual", "final_norm", "logits")
+WEIGHTS = ("blocks.*.attention.weights",)
+ATTENTION = tuple(
+    f"blocks.*.attention.{name}"
+    for name in ("weights", "queries", "keys", "values", "scores", "masked", "heads", "merged", "output")
+)
 NEURONS = ("blocks.*.mlp.activation",)
+WRITES = ("blocks.*.attention.keys", "logits")
+LAYERS = ("config.layers",)
+MLPS = (*LAYERS, "config.mlp_width")
+NEURONS_WRITE = (*MLPS, "output_matrix", "final_norm.weight", "blocks.0.mlp.projection.weight")
+WRITING = (*LAYERS, "config.heads", "config.width", "read", "score", "token_embedding.weight")
+PATH = (
+    *NEURONS_WRITE, "config.norm_epsilon", "final_norm.bias", "blocks.0.mlp.projection.bias",
+    "blocks.0.attention.projection.bias",
+)  # fmt: skip
+GRADIENTS = (
+    *LAYERS, "read", "output_matrix", "final_norm", "blocks.0.mlp.widen", "blocks.0.mlp.activation",
+    "blocks.0.mlp.projection.weight", "blocks.0.mlp_norm", "blocks.0.attention_norm",
+    "blocks.0.attention.queries_keys_values", "blocks.0.attention.split", "blocks.0.attention.attend",
+    "blocks.0.attention.projection.weight",
+)  # fmt: skip
+"""What gradients down the stack ask of a block (`backward`)."""
 
 Layer = Annotated[int, param("Which layer, from 0; -1 is the last.", "--layer", "-l")]
 Layers = Annotated[list[int] | None, param("Only this layer; repeatable.", "--layer", "-l", high=256)]
@@ -53,7 +73,7 @@ TopK = Annotated[int, param("Among so many of the likeliest; 0: among all.", low
 TopP = Annotated[float, param("Among the likeliest that have this probability together.", low=0, high=1)]
 
 
-@view("What a head attends to", "attention.Attention", reads=ATTENTION)
+@view("What a head attends to", "attention.Attention", reads=ATTENTION, needs=("blocks.0.attention.scale",))
 def attention(
     run: "Run",
     layer: Layer = 0,
@@ -75,7 +95,7 @@ def attention(
     return look(run, layer, head, position, attended, tuple(parts.split(",")) if parts else usual)
 
 
-@view("All heads at a glance", "attention.Heads", reads=ATTENTION, remember=True)
+@view("All heads at a glance", "attention.Heads", reads=WEIGHTS, needs=LAYERS, remember=True)
 def heads(
     run: "Run",
     layer: Layers = None,
@@ -90,7 +110,7 @@ def heads(
     return look(run, layer or None, picture)
 
 
-@view("The head that attends most", "attention.Looking", reads=ATTENTION, surfaces=SERVED)
+@view("The head that attends most", "attention.Looking", reads=WEIGHTS, needs=LAYERS, surfaces=SERVED)
 def looking(
     run: "Run",
     position: Annotated[int, param("The token that attends.")],
@@ -102,7 +122,7 @@ def looking(
     return look(run, position, key)
 
 
-@view("What kind of head each is", "roles.Roles", reads=ATTENTION, of="model")
+@view("What kind of head each is", "roles.Roles", reads=WEIGHTS, needs=(*LAYERS, "config.context"), of="model")
 def roles(
     run: "Run",
     tokens: Annotated[int, param("How many random tokens, each repeated once.", "--tokens", low=2, high=512)] = 32,
@@ -118,7 +138,13 @@ def roles(
     return look(run.lm, tokens, texts, seed)
 
 
-@view("The path of a token", "path.Explained", reads=("blocks.*.residual.middle", "blocks.*.attention.heads", *STREAM))
+@view(
+    "The path of a token", "path.Explained", needs=PATH,
+    reads=(
+        "token_embedding", "position_embedding", *STREAM, "blocks.*.residual.middle", "blocks.*.attention.heads",
+        *NEURONS,
+    ),
+)  # fmt: skip
 def path(
     run: "Run",
     position: Position = -1,
@@ -137,7 +163,7 @@ def path(
     return Explained(look(run, position), attribution(run, position, token, against))
 
 
-@view("What each layer already knew", "lens.Lens", reads=STREAM)
+@view("What each layer already knew", "lens.Lens", reads=STREAM, needs=(*LAYERS, "final_norm", "score"))
 def lens(
     run: "Run",
     position: At = None,
@@ -177,8 +203,10 @@ def saliency_passes(run: "Run", given: dict[str, Any]) -> int:
 
 
 @view(
-    "Which tokens caused it", "saliency.Saliency", reads=("token_embedding", *STREAM), begin=explained_run,
-    passes=saliency_passes,
+    "Which tokens caused it", "saliency.Saliency", needs=GRADIENTS, begin=explained_run, passes=saliency_passes,
+    reads=(
+        "token_embedding", *STREAM, "blocks.*.residual.middle", "blocks.*.attention.keys", "blocks.*.attention.values",
+    ),
 )  # fmt: skip
 def saliency(
     run: "Run",
@@ -203,7 +231,7 @@ def saliency(
     return look(run, None if target is None else [target], method, steps)
 
 
-@view("Which neurons fire", "neurons.Neurons", reads=NEURONS)
+@view("Which neurons fire", "neurons.Neurons", reads=NEURONS, needs=NEURONS_WRITE)
 def neurons(
     run: "Run",
     layer: Layers = None,
@@ -219,7 +247,7 @@ def neurons(
     return look(run, layer or None, top, position)
 
 
-@view("One neuron", "neurons.Neuron", reads=NEURONS, surfaces=SERVED)
+@view("One neuron", "neurons.Neuron", reads=NEURONS, needs=NEURONS_WRITE, surfaces=SERVED)
 def neuron(run: "Run", layer: Layer, neuron: Annotated[int, param("Which neuron of the layer, from 0.")]) -> "Neuron":
     """One neuron over the whole text."""
     from cutaway.inspect.neurons import neuron as look
@@ -227,7 +255,7 @@ def neuron(run: "Run", layer: Layer, neuron: Annotated[int, param("Which neuron 
     return look(run, layer, neuron)
 
 
-@view("Neurons that do alike", "factors.Groups", reads=NEURONS)
+@view("Neurons that do alike", "factors.Groups", reads=NEURONS, needs=MLPS)
 def groups(
     run: "Run",
     count: Annotated[int, param("How many to find.", "--count", "-k", low=1, high=64)] = 8,
@@ -243,7 +271,7 @@ def groups(
     return look(run, count, layer or None, seed)
 
 
-@view("What fires together", "factors.Factors", reads=NEURONS)
+@view("What fires together", "factors.Factors", reads=NEURONS, needs=MLPS)
 def factors(
     run: "Run",
     count: Annotated[int, param("How many to find.", "--count", "-k", low=2, high=20, served=8)] = 6,
@@ -259,7 +287,7 @@ def factors(
     return look(run, count, layer or None, seed)
 
 
-@view("Before and after", "change.Changed", reads=STREAM, post=True)
+@view("Before and after", "change.Changed", reads=("blocks.*.residual", "logits"), needs=LAYERS, post=True)
 def change(
     run: "Run",
     changes: Annotated[Changes, param("What is changed.", high=64)],
@@ -282,7 +310,7 @@ def change(
     return changed(run, carry(run.lm, run.ids, changes=[from_dict(one) for one in changes]), position, k)
 
 
-@view("What the cache saves", "cache.CacheSteps", reads=("blocks.*.attention.keys",), of="text")
+@view("What the cache saves", "cache.CacheSteps", reads=WRITES, needs=WRITING, of="text")
 def cache(
     run: "Run",
     max_tokens: Annotated[int, param("How many tokens to generate.", "--max-tokens", "-n", low=1, high=100)] = 10,
@@ -297,7 +325,7 @@ def cache(
 
 
 @view(
-    "How each token was chosen", "choices.Writing", reads=("blocks.*.attention.keys", "logits"), surfaces=SERVED,
+    "How each token was chosen", "choices.Writing", reads=WRITES, needs=WRITING, surfaces=SERVED,
     passes=lambda run, given: given["max_tokens"],
 )  # fmt: skip
 def writing(
@@ -316,7 +344,7 @@ def writing(
     return Writing(*choices_and_cache(run.lm, list(run.ids), max_tokens, k, run, **settings))
 
 
-@view("The search tree", "beams.Tree", reads=("blocks.*.attention.keys", "logits"), of="text")
+@view("The search tree", "beams.Tree", reads=WRITES, needs=WRITING, of="text")
 def beams(
     run: "Run",
     beams: Annotated[int, param("The number of beams.", "--beams", "-b", low=1, high=8, served=4)] = 3,

@@ -17,7 +17,7 @@ Answer = dict[str, Any]
 
 
 def served() -> list[View]:
-    return [view for view in views().values() if "served" in view.surfaces]
+    return [view for view in views(installed=True).values() if "served" in view.surfaces]
 
 
 def address(view: View) -> tuple[str, str]:

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 
 from cutaway.inspect.view import views
-from cutaway.models.architecture import places
 from cutaway.models.steps import Map, model_map
 from cutaway.serve.explorer import Explorer
 
@@ -22,13 +21,14 @@ class Shown(Map):
 
 def router(explorer: Explorer) -> APIRouter:
     api = APIRouter()
+    known = views(installed=True).values()  # as of the addresses, which are made now
 
     @api.get("/models/map")
     def model(name: Annotated[str, Query(max_length=1_000)]) -> Shown:
         """The steps of a loaded model, its places, and the views that fit it."""
-        shape = explorer.models.get(name).config
-        fitting = tuple(one.name for one in views().values() if one.fits(places(shape)))
-        return Shown(**vars(model_map(shape)), views=fitting)
+        lm = explorer.models.get(name)
+        fitting = tuple(one.name for one in known if one.fits(lm))
+        return Shown(**vars(model_map(lm.config)), views=fitting)
 
     @api.get("/traces/{key}/walk/{step}")
     async def view(
