@@ -24,4 +24,4 @@ def test_one_line_says_what_was_skipped_and_how_to_have_it(request):
 
 def test_the_ci_runs_as_every_kind_of_processor():
     script = (Path(__file__).parents[1] / ".ci" / "run").read_text()
-    assert f"processors=({' '.join(processor.KINDS)})\n" in script and 'CUTAWAY_PROCESSOR={} ' in script
+    assert f"processors=({' '.join(processor.KINDS)})\n" in script and "CUTAWAY_PROCESSOR={} " in script

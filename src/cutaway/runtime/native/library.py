@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from cutaway.errors import CutawayError, nearest
+from cutaway.models.architecture import architecture
 from cutaway.models.gpt2.shape import ACTIVATIONS, Config
 from cutaway.processor import cores
 
@@ -30,6 +31,9 @@ class Shape(ctypes.Structure):
 
 
 def shape_of(config: Config, weights: str) -> Shape:
+    kind = architecture(config.kind)
+    if not kind.native:
+        raise CutawayError(f"The native engine has no kernels for {kind.title}: leave it to torch (engine 'torch').")
     return Shape(
         config.vocabulary, config.context, config.width, config.layers, config.heads, config.mlp_width,
         ACTIVATIONS.index(config.activation), config.tied, config.scale_by_layer, KINDS.index(weights),
