@@ -100,9 +100,10 @@ def tree(lm: LanguageModel, prompt: Prompt, beams: int = 3, max_tokens: int = 10
     ids = lm.ids(prompt)
     check(lm, ids)
     chosen = lm.settings({"best": beams, **settings, "beams": beams}, max_tokens)
-    search = Recorded(begin(ids, lm.config, chosen))
+    runtime = torch_runtime(lm.model)
+    search = Recorded(begin(ids, runtime.config, chosen))
     if search.longest:
-        run_searches(torch_runtime(lm.model), lm.tokenizer, [search], chosen)
+        run_searches(runtime, lm.tokenizer, [search], chosen)
     nodes = search.nodes
     for place, beam in enumerate(search.ended[: chosen.best]):
         at = search.found[tuple(beam.ids)]

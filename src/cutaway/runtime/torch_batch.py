@@ -21,13 +21,18 @@ def torch_runtime(model: Any) -> Runtime:
     return TorchRuntime(model) if cached(model) else Rereading(model)
 
 
+def require_cached(model: Any) -> None:
+    """Refuse a model that has to be read from the beginning again for every token."""
+    if not cached(model):
+        title = architecture(model.config.kind).title
+        raise CutawayError(f"This needs a model that reads on from a KV cache, and {title} does not declare that.")
+
+
 class TorchRuntime:
     """A model that torch runs with a KV cache. See `cutaway.decoding.runtime.Runtime`."""
 
     def __init__(self, model: GPT):
-        if not cached(model):
-            title = architecture(model.config.kind).title
-            raise CutawayError(f"This needs a model that reads on from a KV cache, and {title} does not declare that.")
+        require_cached(model)
         self.model = model
 
     @property
