@@ -16,7 +16,7 @@ from cutaway.decoding.sampling import likeliest, softmax
 from cutaway.decoding.sequence import Result
 from cutaway.decoding.settings import Settings
 from cutaway.errors import CutawayError, nearest
-from cutaway.models.architecture import count_parameters, places
+from cutaway.models.architecture import UNLIMITED, architecture, cached, context_of, count_parameters, places
 from cutaway.models.gpt2.shape import Config
 from cutaway.parts.versions import versions
 from cutaway.runtime.native.engine import Engine
@@ -41,6 +41,9 @@ Prompts = Iterable[Prompt]
 """Several: a list, a tuple, a generator."""
 UNORDERED = (set, frozenset, Mapping)
 """What is neither a text of ids nor several texts, though it can be gone through."""
+
+WITHOUT_END = 1_024
+"""So many tokens a model writes at most that has no context to fill, if nobody says how many."""
 
 
 class LanguageModel:
@@ -81,9 +84,9 @@ class LanguageModel:
     def runtime(self) -> Runtime:
         """What writes texts: the native engine, if it was chosen, or torch."""
         if self._engine is None and self.weights is None:
-            from cutaway.runtime.torch_batch import TorchRuntime
+            from cutaway.runtime.torch_batch import torch_runtime
 
-            return TorchRuntime(self.model)
+            return torch_runtime(self.model)
         if self._engine is None or (self._model is not None and versions(self._model) != self._packed_from):
             weights = self.weights or (self._engine.weights if self._engine else "float32")
             self._packed_from = versions(self.model)
@@ -145,11 +148,12 @@ class LanguageModel:
         """
         import torch
 
-        from cutaway.runtime.torch_texts import read_texts
+        from cutaway.runtime.torch_texts import halves, read_texts
 
         texts, listed = self.several(text)
+        _, score = halves(self.model)
         with torch.inference_mode(False), torch.no_grad():  # plain tensors, whoever asks
-            found = [self.model.score(one).float() for one in read_texts(self.model, texts)]
+            found = [score(one).float() for one in read_texts(self.model, texts)]
         return found if listed else found[0]
 
     @overload
@@ -177,6 +181,9 @@ class LanguageModel:
 
         from cutaway.runtime.torch_texts import read_texts
 
+        if not cached(self.model):
+            title = architecture(self.config.kind).title
+            raise CutawayError(f"A text's vector is the mean of what `read` gives, and {title} does not declare one.")
         several, listed = self.several(texts)
         with torch.inference_mode(False), torch.no_grad():  # plain tensors, whoever asks
             found = [one.float().mean(dim=0) for one in read_texts(self.model, several)]
@@ -189,8 +196,11 @@ class LanguageModel:
             return self.runtime.open().add([self.ids(text) or [self.config.end]])[0]
         import torch
 
+        from cutaway.runtime.torch_texts import halves
+
+        read, score = halves(self.model)
         with torch.inference_mode():  # one text is not worth packing weights for
-            return self.model.score(self.model.read(self.batch_of_one(text))[:, -1])[0].float().cpu().numpy()
+            return score(read(self.batch_of_one(text))[:, -1])[0].float().cpu().numpy()
 
     def predict(self, text: Prompt, k: int = 10) -> list[Prediction]:
         """The k likeliest next tokens, likeliest first."""
@@ -362,6 +372,8 @@ class LanguageModel:
         for name in given:
             if name not in known:
                 raise CutawayError(f"There is no setting {name!r}.{nearest(name, known)}")
+        if max_tokens is None and context_of(self.config) == UNLIMITED:
+            max_tokens = WITHOUT_END
         drawn = not (given.get("beams") or given.get("top_k") == 1 or given.get("temperature") == 0)
         settings = Settings(max_tokens=max_tokens, **{**(self.recommended if drawn else {}), **given})
         if settings.stop:

@@ -14,7 +14,7 @@ from cutaway.models.architecture import architecture, count_parameters
 from cutaway.models.gpt2.shape import Config
 from cutaway.runtime.choice import choose_weights
 from cutaway.runtime.native.engine import Engine
-from cutaway.runtime.native.library import check_kind
+from cutaway.runtime.native.library import check_kind, check_native
 from cutaway.runtime.native.pack import Packed, unpack
 from cutaway.text.no_tokenizer import NoTokenizer
 from cutaway.text.tokenizer import Tokenizer
@@ -54,6 +54,8 @@ def load(
         engine = "torch"
     size, known = 4 * count_parameters(config), None
     native = weights is not None or engine == "native"
+    if native:
+        check_native(config)
     on_processor = str(device) == "cpu" or (device is None and (native or not has_accelerator()))
     if on_processor and dtype is None and choose_weights(engine, weights, "cpu", float32=True, size=size) == "float32":
         known, packed = find_tokenizer(tokenizer, opened), opened.pack()  # without torch, where the folder is plain

@@ -102,7 +102,7 @@ def write_model(
     recommended: Mapping[str, Any],
 ) -> None:
     """See `cutaway.checkpoint.write_model`."""
-    kind = dtype or model.token_embedding.weight.dtype
+    kind = dtype or next(model.parameters()).dtype
     with writing(folder, list(names.stored_tensors(model)), kind, shard_bytes) as new:
         _write_json(new / FILE, to_file(recommended, model.config.end))
         if tokenizer is not None:

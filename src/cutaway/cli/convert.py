@@ -10,6 +10,7 @@ from rich.text import Text
 from cutaway.cli import options, screen
 from cutaway.cli.options import option
 from cutaway.errors import CutawayError, nearest
+from cutaway.models.architecture import architecture
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
@@ -54,7 +55,9 @@ def convert(
         raise CutawayError(f"--text is for packed models ({', '.join(PACKED)}): {to} rounds nothing that is measured.")
     held_out = None if text is None else options.read_text(None, text)
     lm = options.load(source or model, device="cpu", dtype=None, tokenizer=tokenizer)
-    cost = None
+    kind, cost = architecture(lm.config.kind), None
+    if to != "huggingface" and not (kind.native if to in PACKED else kind.kind == "gpt2"):
+        raise CutawayError(f"{to} is for GPT-2 and {lm.name} is a {kind.title}. A huggingface folder holds any model.")
     if to in PACKED:
         cost = convert_packed(source or model, lm, output, to, held_out, text)
     else:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cutaway.cli import options, screen
 from cutaway.errors import CutawayError, nearest
+from cutaway.models.architecture import UNLIMITED, context_of
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
@@ -146,7 +147,7 @@ class Explorer:
 
     @property
     def context(self) -> int:
-        return self.lm.config.context
+        return context_of(self.lm.config)
 
     @property
     def text(self) -> str:
@@ -320,7 +321,8 @@ def draw(explorer: Explorer) -> None:
     screen.show(screen.bars(rows))
     screen.show()
     top_k = f"top-k {now.top_k:,}" if now.top_k else "the whole vocabulary"
-    count = f"{len(now.ids):,} of {explorer.context:,} tokens"
+    limited = "" if explorer.context == UNLIMITED else f" of {explorer.context:,}"
+    count = f"{len(now.ids):,}{limited} tokens"
     full = ": the text is full" if len(now.ids) == explorer.context else ""
     screen.show(f"temperature {now.temperature:g} · {top_k} · {count}{full}", style="dim")
     if explorer.message:

@@ -36,14 +36,10 @@ def parameters(model: options.Model = "builtin", as_json: options.AsJson = False
 
 
 def _header(model: str, found: Parameters) -> None:
-    shape = found.config
-    screen.show(
-        Text.assemble(
-            (model, "bold"),
-            f"  {shape.layers} blocks × {shape.width} wide, {shape.heads} heads, "
-            f"{shape.vocabulary:,} tokens, {shape.context:,} positions",
-        )
-    )
+    said = {"width": "{} wide", "heads": "{} heads", "vocabulary": "{:,} tokens", "context": "{:,} positions"}
+    parts = [text.format(getattr(found.config, name)) for name, text in said.items() if hasattr(found.config, name)]
+    stack = f"{found.blocks} blocks × " if found.blocks else ""
+    screen.show(Text.assemble((model, "bold"), f"  {stack}{', '.join(parts)}"))
     screen.show()
 
 
@@ -51,15 +47,15 @@ def _matrices(found: Parameters) -> None:
     """The first block stands for all of them: their shapes are equal."""
     for matrix in found.before:
         _line(matrix.name, matrix)
-    layers = found.config.layers
-    screen.show(f"  blocks.0{f' … blocks.{layers - 1}' if layers > 1 else ''}", style="dim")
-    for matrix in found.block():
-        _line("  " + matrix.name.removeprefix("blocks.0."), matrix)
-    _sum("in one block", found.per_block)
-    _sum(f"× {layers} block{'s' if layers > 1 else ''}", found.per_block * layers)
+    if blocks := found.blocks:
+        screen.show(f"  blocks.0{f' … blocks.{blocks - 1}' if blocks > 1 else ''}", style="dim")
+        for matrix in found.block():
+            _line("  " + matrix.name.removeprefix("blocks.0."), matrix)
+        _sum("in one block", found.per_block)
+        _sum(f"× {blocks} block{'s' if blocks > 1 else ''}", found.per_block * blocks)
     for matrix in found.after:
         _line(matrix.name, matrix)
-    if found.config.tied:
+    if getattr(found.config, "tied", False):
         screen.show(f"  {'output':<{NAME}}the token embedding again: counted once", style="dim")
     _sum("in all", found.total, "bold")
 

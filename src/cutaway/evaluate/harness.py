@@ -14,6 +14,7 @@ from typing import Any
 from cutaway.errors import CutawayError
 from cutaway.evaluate.likelihood import Progress, Row, score
 from cutaway.language_model import LanguageModel
+from cutaway.models.architecture import context_of
 from cutaway.tasks.scores import library
 
 MAX_TOKENS = 256
@@ -44,9 +45,11 @@ def pair_row(lm: LanguageModel, context: str, continuation: str) -> Row | None:
     if not after:
         return None
     before = before or [lm.config.end]
-    longest = lm.config.context + 1
+    longest = context_of(lm.config) + 1
     if len(after) >= longest:
-        raise CutawayError(f"A continuation of {len(after):,} tokens does not fit a context of {lm.config.context:,}.")
+        raise CutawayError(
+            f"A continuation of {len(after):,} tokens does not fit a context of {context_of(lm.config):,}."
+        )
     before = before[-(longest - len(after)) :]
     return Row([*before, *after], start=len(before))
 
@@ -55,7 +58,7 @@ def rolling_loglikelihoods(lm: LanguageModel, texts: Sequence[str], progress: Pr
     """The log-probability of each whole text after the end token, in windows as lm-eval cuts them."""
     rows, owners = [], []
     for number, text in enumerate(texts):
-        for row in rolling_rows([lm.config.end, *lm.tokenizer.encode(text)], lm.config.context):
+        for row in rolling_rows([lm.config.end, *lm.tokenizer.encode(text)], context_of(lm.config)):
             rows.append(row)
             owners.append(number)
     sums = [0.0] * len(texts)
@@ -85,11 +88,11 @@ def continuations(
     done = 0
     for numbers in alike.values():
         ours = generation(requests[numbers[0]][1])
-        room = lm.config.context - ours["max_tokens"]
+        room = context_of(lm.config) - ours["max_tokens"]
         if room < 1:
             raise CutawayError(
                 f"The task asks for {ours['max_tokens']:,} new tokens, and the model's context is "
-                f"{lm.config.context:,}."
+                f"{context_of(lm.config):,}."
             )
         prompts = [lm.ids(requests[number][0])[-room:] or [lm.config.end] for number in numbers]
         for number, result in zip(numbers, lm.generate(prompts, **ours), strict=True):

@@ -10,6 +10,7 @@ from cutaway.errors import CutawayError
 from cutaway.evaluate.likelihood import Progress, Row, score
 from cutaway.evaluate.perplexity import power
 from cutaway.language_model import LanguageModel
+from cutaway.models.architecture import context_of
 from cutaway.text.tokenizer import Tokenizer
 
 STOP_WORDS = frozenset(
@@ -59,7 +60,7 @@ def lambada(lm: LanguageModel, passages: Iterable[str], progress: Progress | Non
     whole = [row(lm, passage, number) for number, passage in enumerate(passages, 1)]
     if not whole:
         raise CutawayError("There are no passages: there is nothing to measure.")
-    fitting = [shortened(one, lm.config.context) for one in whole]
+    fitting = [shortened(one, context_of(lm.config)) for one in whole]
     scores = score(lm.model, fitting, barred=stop_tokens(lm.tokenizer), progress=progress)
     count = len(scores)
     return Lambada(

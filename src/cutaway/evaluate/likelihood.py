@@ -9,7 +9,9 @@ import torch
 from torch import Tensor
 
 from cutaway.errors import CutawayError
+from cutaway.models.architecture import cached, context_of
 from cutaway.models.gpt2.model import GPT
+from cutaway.runtime.torch_texts import halves
 
 TOKENS_AT_ONCE = 4_096
 """How many tokens, padding included, go through the model together."""
@@ -51,7 +53,7 @@ def score(
     check(rows, model)
     found: dict[int, Scores] = {}
     total, done = sum(len(row.ids) for row in rows), 0
-    for numbers in together(rows):
+    for numbers in together(rows) if cached(model) else ([number] for number in range(len(rows))):
         some = [rows[number] for number in numbers]
         for number, scores in zip(numbers, score_batch(model, some, barred), strict=True):
             found[number] = scores
@@ -62,13 +64,12 @@ def score(
 
 
 def check(rows: Sequence[Row], model: GPT) -> None:
+    context = context_of(model.config)
     for row in rows:
         if not 1 <= row.start < len(row.ids):
             raise CutawayError("Nothing can be scored without a token before it and a token to score.")
-        if len(row.ids) > model.config.context + 1:
-            raise CutawayError(
-                f"{len(row.ids) - 1:,} tokens do not fit: this model has {model.config.context:,} positions."
-            )
+        if len(row.ids) - 1 > context:
+            raise CutawayError(f"{len(row.ids) - 1:,} tokens do not fit: this model has {context:,} positions.")
 
 
 def together(rows: Sequence[Row]) -> Iterator[list[int]]:
@@ -84,12 +85,12 @@ def together(rows: Sequence[Row]) -> Iterator[list[int]]:
 
 
 def score_batch(model: GPT, rows: list[Row], barred: Sequence[int]) -> Iterator[Scores]:
-    device = model.token_embedding.weight.device
+    device = next(model.parameters()).device
     length = max(len(row.ids) for row in rows) - 1
     ids = torch.tensor(
         [row.ids[:-1] + [0] * (length + 1 - len(row.ids)) for row in rows], device=device
     )  # [row, token]
-    hidden = model.read(ids)  # [row, token, width]; padding stands on the right, where nobody looks at it
+    hidden = halves(model)[0](ids)  # [row, token, width]; padding stands on the right, where nobody looks at it
     wanted = torch.cat([hidden[at, row.start - 1 : len(row.ids) - 1] for at, row in enumerate(rows)])  # [scored, width]
     targets = torch.tensor([token for row in rows for token in row.ids[row.start :]], device=device)  # [scored]
     counts = [len(row.ids) - row.start for row in rows]
@@ -106,8 +107,9 @@ def score_batch(model: GPT, rows: list[Row], barred: Sequence[int]) -> Iterator[
 def vocabulary_scores(model: GPT, hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     """The log-probability of each target after its vector [scored, width], and the likeliest token; both [scored]."""
     logprobs, best = [], []
+    _, score = halves(model)
     for some, wanted in zip(hidden.split(SCORES_AT_ONCE), targets.split(SCORES_AT_ONCE), strict=True):
-        logits = model.score(some).float()  # [some, vocabulary]
+        logits = score(some).float()  # [some, vocabulary]
         chosen = logits.gather(1, wanted[:, None])[:, 0].double()
         logprobs.append(chosen - logits.logsumexp(dim=-1).double())
         best.append(logits.argmax(dim=-1))
@@ -117,6 +119,7 @@ def vocabulary_scores(model: GPT, hidden: Tensor, targets: Tensor) -> tuple[Tens
 def first_choice(model: GPT, hidden: Tensor, barred: Sequence[int]) -> Tensor:
     """The likeliest token after each vector among those that are not barred."""
     never = torch.tensor(list(barred), device=hidden.device)
+    _, score = halves(model)
     return torch.cat(
-        [model.score(some).float().index_fill(1, never, -torch.inf).argmax(-1) for some in hidden.split(SCORES_AT_ONCE)]
+        [score(some).float().index_fill(1, never, -torch.inf).argmax(-1) for some in hidden.split(SCORES_AT_ONCE)]
     )

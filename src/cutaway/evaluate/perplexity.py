@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from cutaway.errors import CutawayError
 from cutaway.evaluate.likelihood import Progress, Row, score
 from cutaway.language_model import LanguageModel
+from cutaway.models.architecture import UNLIMITED, context_of
+
+WITHOUT_CONTEXT = 1_024
+"""The window for a model that reads texts of any length, if none is named."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ def perplexity(
 
     `words` and `detokenizer` are for a text that was brought into another form: how many words it had, and by what.
     """
-    window, stride = windows(lm.config.context, window, stride)
+    window, stride = windows(context_of(lm.config), window, stride)
     texts = [text] if isinstance(text, str) else list(text)
     rows = [row for one in texts for row in cut(begun(lm, one), window, stride)]
     if not rows:
@@ -84,9 +88,11 @@ def perplexity(
 
 def windows(context: int, window: int | None, stride: int | None) -> tuple[int, int]:
     """The window and the stride to use, refused if the model cannot."""
-    window = context if window is None else window
+    if window is None:
+        window = WITHOUT_CONTEXT if context == UNLIMITED else context
     if not 2 <= window <= context:
-        raise CutawayError(f"The window must be between 2 and the model's {context:,} positions, not {window:,}.")
+        bounds = "2 or more tokens" if context == UNLIMITED else f"between 2 and the model's {context:,} positions"
+        raise CutawayError(f"The window must be {bounds}, not {window:,}.")
     stride = window // 2 if stride is None else stride
     if not 1 <= stride <= window:
         raise CutawayError(f"The stride must be between 1 and the window of {window:,} tokens, not {stride:,}.")

@@ -11,7 +11,7 @@ from cutaway.decoding.sequence import Result
 from cutaway.decoding.settings import Settings
 from cutaway.inspect.numbers import Token, ViewResult, token
 from cutaway.inspect.runs import check
-from cutaway.runtime.torch_batch import TorchRuntime
+from cutaway.runtime.torch_batch import torch_runtime
 from cutaway.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -100,9 +100,10 @@ def tree(lm: LanguageModel, prompt: Prompt, beams: int = 3, max_tokens: int = 10
     ids = lm.ids(prompt)
     check(lm, ids)
     chosen = lm.settings({"best": beams, **settings, "beams": beams}, max_tokens)
-    search = Recorded(begin(ids, lm.config, chosen))
+    runtime = torch_runtime(lm.model)
+    search = Recorded(begin(ids, runtime.config, chosen))
     if search.longest:
-        run_searches(TorchRuntime(lm.model), lm.tokenizer, [search], chosen)
+        run_searches(runtime, lm.tokenizer, [search], chosen)
     nodes = search.nodes
     for place, beam in enumerate(search.ended[: chosen.best]):
         at = search.found[tuple(beam.ids)]

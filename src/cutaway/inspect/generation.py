@@ -18,7 +18,7 @@ from cutaway.models.architecture import places
 from cutaway.models.gpt2.model import GPT
 from cutaway.parts.cache import Cache
 from cutaway.parts.trace import Fused, Trace
-from cutaway.runtime.torch_batch import TorchRuntime
+from cutaway.runtime.torch_batch import TorchRuntime, require_cached
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel, Prompt
@@ -69,6 +69,7 @@ class Watched(Traced):
 
 def under_changes(lm: LanguageModel, changes: Sequence[Change], ids: list[int], settings: Settings) -> Traced:
     """What writes after this prompt with these changes made to every token it reads and writes."""
+    require_cached(lm.model)
     for change in changes:
         if not isinstance(change, Change):
             raise CutawayError(

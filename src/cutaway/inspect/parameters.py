@@ -35,6 +35,10 @@ class Parameters:
         return tuple(matrix for matrix in self.matrices if matrix.block == index)
 
     @property
+    def blocks(self) -> int:
+        return len({matrix.block for matrix in self.matrices} - {None})
+
+    @property
     def per_block(self) -> int:
         return sum(matrix.count for matrix in self.block())
 
@@ -60,7 +64,7 @@ class Parameters:
         return {
             "total": self.total,
             "per_block": self.per_block,
-            "blocks": len({one.block for one in self.matrices} - {None}),
+            "blocks": self.blocks,
             "tied": getattr(config, "tied", False),
             "parts": self.parts(),
             "paper": (paper := in_the_paper(config)) and paper.to_json(),

@@ -13,7 +13,7 @@ from torch import Tensor
 from cutaway.checks import is_id
 from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import Token, token
-from cutaway.models.architecture import places
+from cutaway.models.architecture import cached, places
 from cutaway.models.gpt2.model import GPT, Block
 from cutaway.parts.cache import Cache
 from cutaway.parts.trace import Fused, Trace, check_name, within
@@ -230,7 +230,7 @@ def carry(
     from cutaway.inspect.change import replacements
 
     check(lm, ids)
-    if not hasattr(lm.model, "read"):  # no model that writes: everything it makes is kept
+    if not cached(lm.model):  # everything it makes is kept: nothing can be read on from it
         return Run(lm, tuple(ids), prompt, tuple(changes), lm.trace(ids, replace=replacements(lm, changes, counted)))
     keep = keep_for(lm, len(ids))
     trace = (Trace if keep == "*" else Fused)(keep, replacements(lm, changes, counted, read=len(ids)))

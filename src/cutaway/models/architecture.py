@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +20,12 @@ from cutaway.plugins import load_plugins
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+
+    from cutaway.parts.cache import Cache
+    from cutaway.parts.trace import Trace
+
+UNLIMITED = sys.maxsize
+"""The context of a model whose shape states none."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +104,9 @@ class Architecture(Protocol):
     kind: str
     """The `model_type` of its checkpoints."""
     Shape: type[Any]
-    """A frozen dataclass with the same `kind`."""
+    """A frozen dataclass with the same `kind`, and of a language model with `vocabulary` and `end` (the token that ends
+    a text). One without `context` reads texts of any length.
+    """
 
     title: str
     """What it is called in a message: "GPT-2"."""
@@ -145,6 +154,41 @@ class Trainable(Protocol):
     """[vocabulary, width], which the vectors of `read(ids)` are multiplied by: the loss then needs no logits."""
     body: nn.Module
     """Of a model under a head: the model itself."""
+
+
+class Cached(Protocol):
+    """What a model declares that reads on from a KV cache, and so writes a token without reading the text again.
+
+    Of a model without the declaration `model(ids)` is all that is asked, and whatever it writes is read whole for every
+    token.
+    """
+
+    cached: bool
+    """True. It is the declaration: methods of these names may also be there for something else."""
+    token_embedding: nn.Embedding
+
+    def read(
+        self, ids: Tensor, cache: Cache | None = None, trace: Trace | None = None, padding: Tensor | None = None
+    ) -> Tensor:
+        """The new tokens [row, token], after those in the cache, as vectors [row, token, width].
+
+        `padding` [row] columns on the left of each row are no tokens; with a cache, the cache says how many.
+        """
+        ...
+
+    def score(self, hidden: Tensor, trace: Trace | None = None) -> Tensor:
+        """These vectors as logits."""
+        ...
+
+
+def cached(model: Any) -> bool:
+    """Whether a model declares itself `Cached`."""
+    return bool(getattr(model, "cached", False))
+
+
+def context_of(shape: Any) -> int:
+    """How many tokens a text may have."""
+    return getattr(shape, "context", UNLIMITED)
 
 
 def body(model: nn.Module) -> Any:

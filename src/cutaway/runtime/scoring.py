@@ -10,7 +10,8 @@ import torch
 
 from cutaway.decoding.prediction import Prediction
 from cutaway.errors import CutawayError
-from cutaway.runtime.torch_texts import read_texts
+from cutaway.models.architecture import context_of
+from cutaway.runtime.torch_texts import halves, read_texts
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
@@ -57,10 +58,11 @@ class Score:
 
 def score(lm: LanguageModel, texts: list[list[int]], k: int) -> list[Score]:
     """Score every text after the end token, with the k likeliest at each place."""
+    context = context_of(lm.config)
     for ids in texts:
-        if len(ids) > lm.config.context:
+        if len(ids) > context:
             raise CutawayError(
-                f"The text is {len(ids):,} tokens long and {lm.name} has a context of {lm.config.context:,}. Shorten "
+                f"The text is {len(ids):,} tokens long and {lm.name} has a context of {context:,}. Shorten "
                 "it, or let `cutaway evaluate` slide a window over it."
             )
     with torch.inference_mode():
@@ -71,9 +73,10 @@ def score(lm: LanguageModel, texts: list[list[int]], k: int) -> list[Score]:
 def scored(lm: LanguageModel, ids: list[int], vectors: torch.Tensor, k: int) -> list[ScoredToken]:
     """The tokens of one text, scored by the vectors [tokens, width] of what stands before each."""
     found = []
+    _, score = halves(lm.model)
     for first in range(0, len(ids), POSITIONS_AT_ONCE):
         part = ids[first : first + POSITIONS_AT_ONCE]
-        logprobs = lm.model.score(vectors[first : first + len(part)]).float().log_softmax(dim=-1)
+        logprobs = score(vectors[first : first + len(part)]).float().log_softmax(dim=-1)
         own = logprobs.gather(1, torch.tensor(part, device=logprobs.device)[:, None])  # [token, 1]
         ranks = (logprobs[:, : len(lm.tokenizer)] > own).sum(dim=-1) + 1
         best = logprobs[:, : len(lm.tokenizer)].topk(min(k, len(lm.tokenizer)), dim=-1)

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import torch
 from torch import Tensor
 
-from cutaway.decoding.runtime import Scores, distinct
+from cutaway.decoding.runtime import Runtime, Scores, distinct
+from cutaway.errors import CutawayError
+from cutaway.models.architecture import architecture, cached, context_of
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
 from cutaway.parts.cache import Cache
 
 
+def torch_runtime(model: Any) -> Runtime:
+    """What runs this model: with a KV cache, if it declares that it reads on from one."""
+    return TorchRuntime(model) if cached(model) else Rereading(model)
+
+
+def require_cached(model: Any) -> None:
+    """Refuse a model that has to be read from the beginning again for every token."""
+    if not cached(model):
+        title = architecture(model.config.kind).title
+        raise CutawayError(f"This needs a model that reads on from a KV cache, and {title} does not declare that.")
+
+
 class TorchRuntime:
-    """A model that torch runs. See `cutaway.decoding.runtime.Runtime`."""
+    """A model that torch runs with a KV cache. See `cutaway.decoding.runtime.Runtime`."""
 
     def __init__(self, model: GPT):
+        require_cached(model)
         self.model = model
 
     @property
@@ -69,3 +87,51 @@ class TorchBatch:
             self.cache.select(torch.tensor(rows, device=self.device))
         else:
             self.cache = Cache(self.runtime.config, batch=0, capacity=0)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """See `cutaway.decoding.runtime.Limits`."""
+
+    context: int
+    end: int
+
+
+class Rereading:
+    """A model of which no more is known than `model(ids)`: every text is read whole again for each of its tokens."""
+
+    def __init__(self, model: Any):
+        self.model, self.device = model, next(model.parameters()).device
+
+    @property
+    def config(self) -> Bounds:
+        return Bounds(context_of(self.model.config), self.model.config.end)
+
+    def open(self) -> WholeTexts:
+        return WholeTexts(self)
+
+
+class WholeTexts:
+    """See `cutaway.decoding.runtime.Batch`. Each row is read alone: such a model may know no padding."""
+
+    def __init__(self, runtime: Rereading):
+        self.runtime = runtime
+        self.rows: list[list[int]] = []
+
+    @torch.inference_mode()
+    def read(self, texts: list[list[int]]) -> Scores:
+        different, rows = distinct(texts)
+        model, device = self.runtime.model, self.runtime.device
+        scores = torch.stack([model(torch.tensor([text], device=device))[0, -1] for text in different])
+        return scores[rows].float().cpu().numpy()
+
+    def add(self, windows: list[list[int]]) -> Scores:
+        self.rows += [list(window) for window in windows]
+        return self.read(windows)
+
+    def step(self, tokens: list[int]) -> Scores:
+        self.rows = [[*row, token] for row, token in zip(self.rows, tokens, strict=True)]
+        return self.read(self.rows)
+
+    def keep(self, rows: list[int]) -> None:
+        self.rows = [self.rows[row] for row in rows]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import torch
 from torch import Tensor
 
 from cutaway.decoding.scheduler import ROWS_AT_ONCE
-from cutaway.models.architecture import Place, places
+from cutaway.models.architecture import Place, cached, places
 from cutaway.models.gpt2.model import GPT
 from cutaway.parts.trace import EarlyTrace, Trace
 
@@ -17,11 +17,23 @@ TOKENS_AT_ONCE = 8_192
 """How many tokens, padding among them, are read together."""
 
 
+def halves(model: GPT) -> tuple[Callable[..., Tensor], Callable[[Tensor], Tensor]]:
+    """`read` and `score`: what the second makes of what the first gives are the logits.
+
+    Of a model that declares no halves (`Cached`) the first does it all.
+    """
+    return (model.read, model.score) if cached(model) else (model, lambda logits: logits)
+
+
 def read_texts(model: GPT, texts: list[list[int]]) -> list[Tensor]:
-    """The vectors that leave the final norm for each text: [tokens, width]. An empty text is the end token."""
+    """What the first half of the model gives for each text: the vectors that leave the final norm, [tokens, width].
+
+    An empty text is the end token.
+    """
     found: dict[int, Tensor] = {}
+    read, _ = halves(model)
     for numbers, ids, padding in batches(model, texts):
-        vectors = model.read(ids, padding=padding)
+        vectors = read(ids) if padding is None else read(ids, padding=padding)
         for row, number in enumerate(numbers):
             found[number] = vectors[row, ids.shape[1] - max(1, len(texts[number])) :]
     return [found[number] for number in range(len(texts))]
@@ -36,7 +48,8 @@ def trace_texts(model: GPT, texts: list[list[int]], keep: str | Iterable[str]) -
     found: dict[int, Trace] = {}
     for numbers, ids, padding in batches(model, texts):
         trace = EarlyTrace(known, keep)
-        trace.follow(functools.partial(model, ids, trace=trace, padding=padding))
+        padded = {} if padding is None else {"padding": padding}
+        trace.follow(functools.partial(model, ids, trace=trace, **padded))
         for row, number in enumerate(numbers):
             found[number] = single = Trace(keep)
             single.single = True
@@ -52,12 +65,17 @@ def without_padding(place: Place, value: Tensor, row: int, blank: int) -> Tensor
 
 
 def batches(model: GPT, texts: list[list[int]]) -> Iterator[tuple[list[int], Tensor, Tensor | None]]:
-    """Texts of like length together: their numbers, their ids flush right, and how much of each row is padding."""
-    device, end = model.token_embedding.weight.device, model.config.end
+    """Texts of like length together: their numbers, their ids flush right, and how much of each row is padding.
+
+    A model that does not declare that it knows padding (`Cached`) is given texts of equal length only.
+    """
+    device, end = next(model.parameters()).device, model.config.end
     left = sorted(range(len(texts)), key=lambda number: len(texts[number]), reverse=True)
     while left:
         longest = max(1, len(texts[left[0]]))
         rows = min(ROWS_AT_ONCE, max(1, TOKENS_AT_ONCE // longest))
+        if not cached(model):
+            rows = min(rows, sum(max(1, len(texts[number])) == longest for number in left))
         numbers, left = left[:rows], left[rows:]
         own = [texts[number] or [end] for number in numbers]
         ids = torch.tensor([[0] * (longest - len(one)) + one for one in own], device=device)

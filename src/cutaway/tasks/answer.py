@@ -16,6 +16,7 @@ from cutaway.checkpoint.locate import locate
 from cutaway.decoding.sequence import Result
 from cutaway.errors import CutawayError
 from cutaway.language_model import LanguageModel
+from cutaway.models.architecture import context_of
 from cutaway.tasks import TASKS, ClassTask, Example, LeftOut, Record, Summary, Task, Translation, load_task
 from cutaway.tasks.head import Classifier, by_record, read_classifier
 from cutaway.tasks.sequences import Pair, Progress
@@ -178,7 +179,7 @@ def answer_records(
     lm: LanguageModel, task: Pair, records: Sequence[Record], beams: int, progress: Progress | None
 ) -> list[Answer]:
     """The answer to each record's text; one that is too long is answered as an empty one."""
-    task, given = task.within(lm.config.context), task.fields[0]
+    task, given = task.within(context_of(lm.config)), task.fields[0]
     sources = []
     for number, record in enumerate(records):
         with about(number + 1, "Record"):
@@ -220,7 +221,7 @@ def judge_records(
 
 def question(lm: LanguageModel, task: Pair, source: str) -> tuple[list[int], int]:
     """The prompt a text makes, and how many of its tokens were cut off for it."""
-    return task.within(lm.config.context).prompt_and_cut({task.fields[0]: source}, lm.tokenizer)
+    return task.within(context_of(lm.config)).prompt_and_cut({task.fields[0]: source}, lm.tokenizer)
 
 
 def written(lm: LanguageModel, task: Pair, prompts: list[list[int]], settings: Writing) -> list[Result]:

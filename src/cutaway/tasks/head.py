@@ -16,6 +16,7 @@ from cutaway.checkpoint import huggingface, names
 from cutaway.checkpoint.files import Lazy
 from cutaway.checkpoint.shape import CONFIG, read_huggingface
 from cutaway.errors import CutawayError
+from cutaway.models.architecture import architecture
 from cutaway.models.gpt2.model import GPT
 from cutaway.tasks import Arrays, Batch, ClassTask, Loss, Task, load_task, save_task
 from cutaway.tasks.task import padded
@@ -31,9 +32,10 @@ class Classifier(nn.Module):
 
     def __init__(self, body: nn.Module, outputs: int):
         super().__init__()
-        if not hasattr(body, "read"):
-            raise CutawayError("Classes need a model that gives a vector for each token (`read`), and this has none.")
-        gpt = cast(GPT, body)
+        if not isinstance(body, GPT):
+            kind = architecture(cast(Any, body).config.kind).title
+            raise CutawayError(f"The head of scores for classes stands on a GPT-2, and this model is a {kind}.")
+        gpt = body
         gpt.config, gpt.output = gpt.config.but(tied=True), None
         self.gpt = gpt
         weight = gpt.token_embedding.weight

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from cutaway.errors import CutawayError
+from cutaway.models.architecture import context_of
+from cutaway.runtime.torch_texts import halves
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
@@ -56,14 +58,15 @@ def weigh(lm: LanguageModel, labels: Sequence[str], ways: Sequence[tuple[str, st
     """The log-probability of the second text of each pair after the first."""
     cut = [(tuple(lm.ids(before)) or (lm.config.end,), tuple(lm.ids(after))) for before, after in ways]
     for before, after in cut:
-        if len(before) + len(after) > lm.config.context:
+        if len(before) + len(after) > context_of(lm.config):
             raise CutawayError(
                 f"The texts are {len(before) + len(after):,} tokens long and {lm.name} has a context of "
                 f"{lm.config.context:,}. Shorten them."
             )
     found = []
+    read, score = halves(lm.model)
     for before, after in cut:
-        hidden = lm.model.read(torch.tensor([[*before, *after]], device=lm.device))
-        scores = lm.model.score(hidden[:, len(before) - 1 : -1]).float().log_softmax(-1)[0]  # [token, vocabulary]
+        hidden = read(torch.tensor([[*before, *after]], device=lm.device))
+        scores = score(hidden[:, len(before) - 1 : -1]).float().log_softmax(-1)[0]  # [token, vocabulary]
         found.append(float(scores.gather(1, torch.tensor(after, device=scores.device)[:, None]).sum()))
     return Weighed(tuple(labels), tuple(found), tuple(one for one, _ in cut), tuple(one for _, one in cut))

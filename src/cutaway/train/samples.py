@@ -8,7 +8,8 @@ import torch
 
 from cutaway.decoding.generate import generate
 from cutaway.decoding.settings import Settings
-from cutaway.runtime.torch_batch import TorchRuntime
+from cutaway.models.architecture import context_of
+from cutaway.runtime.torch_batch import torch_runtime
 from cutaway.tasks import Task
 from cutaway.text.tokenizer import Tokenizer
 from cutaway.train.data.shards import Dataset, Split
@@ -33,27 +34,28 @@ def sample(
 ) -> Sampled | None:
     """What the model makes of the prompt; or, where answers are learned, of the number-th held-out record.
 
-    None where nothing is written: by the task, or by a model that cannot (see runtime/torch_batch.py).
+    None where the task writes nothing.
     """
-    if not (hasattr(model, "read") and hasattr(model, "score") and task.ahead):
+    if not task.ahead:
         return None
+    context = context_of(model.config)
     split = dataset.held if len(dataset.held) else dataset.train
     reference = None
     if task.packed:
         prompt = prompt or (opening(dataset.train, tokenizer) if len(dataset.train) < FEW else "")
-        given = tokenizer.encode(prompt)[: model.config.context - 1]
-        settings = Settings(max_tokens=min(MOST, model.config.context - max(1, len(given))), seed=seed)
+        given = tokenizer.encode(prompt)[: context - 1]
+        settings = Settings(max_tokens=min(MOST, context - max(1, len(given))), seed=seed)
     else:
         question = task.question(split.example(number % len(split)))
         if question is None:
             return None
         given, after = question
         reference = tokenizer.decode(after[: after.index(tokenizer.end)]).strip()  # of many answers, the first
-        settings = Settings(max_tokens=min(MOST, model.config.context - len(given)), top_k=1)
+        settings = Settings(max_tokens=min(MOST, context - len(given)), top_k=1)
         prompt = tokenizer.decode(given)
     training = model.training
     model.eval()
     with torch.compiler.set_stance("force_eager"):  # one token at a time is not what the blocks were compiled for
-        [result] = generate(TorchRuntime(model), tokenizer, [given], settings)
+        [result] = generate(torch_runtime(model), tokenizer, [given], settings)
     model.train(training)
     return Sampled(step, prompt, result.text, reference)

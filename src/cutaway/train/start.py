@@ -12,10 +12,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from cutaway import checkpoint
 from cutaway.checkpoint.locate import locate
 from cutaway.errors import CutawayError
 from cutaway.home import cutaway_home
+from cutaway.models.architecture import architecture
 from cutaway.tasks import LeftOut, Record, Task, load_task, task_from
 from cutaway.text.tokenizer import Tokenizer
 from cutaway.train import kept, resuming
@@ -91,6 +94,9 @@ def set_up(recipe: Recipe, team: Team, tell: Listener) -> Setup:
             f"There is nothing in {', '.join(recipe.data.paths)}: give data with {' and '.join(task.fields)}."
         )
     task = task.learn_classes(record for record, _ in read_records(recipe, task))
+    if config is not None and task.outputs:
+        with torch.device("meta"):  # a head that this model cannot carry is refused before anything is prepared
+            task.with_head(architecture(config.kind).build(config))
     tokenizer = find_tokenizer(plan, task, base, tell)
     if not plan.recipe.model.context:
         lengths = example_lengths(recipe, task, tokenizer)

@@ -130,6 +130,9 @@ class Block(nn.Module):
 class GPT(nn.Module):
     """The whole machine. `model(ids)` is the logits; `read` and `score` are its two halves."""
 
+    cached = True
+    """See `Cached` in models/architecture.py."""
+
     def __init__(self, config: Config):
         super().__init__()
         self.config = config

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from cutaway.errors import CutawayError, nearest
+from cutaway.models.architecture import architecture
 from cutaway.models.gpt2.shape import ACTIVATIONS, Config
 from cutaway.processor import cores
 
@@ -29,7 +30,14 @@ class Shape(ctypes.Structure):
     ]
 
 
+def check_native(config: Config) -> None:
+    kind = architecture(config.kind)
+    if not kind.native:
+        raise CutawayError(f"The native engine has no kernels for {kind.title}: leave it to torch (engine 'torch').")
+
+
 def shape_of(config: Config, weights: str) -> Shape:
+    check_native(config)
     return Shape(
         config.vocabulary, config.context, config.width, config.layers, config.heads, config.mlp_width,
         ACTIVATIONS.index(config.activation), config.tied, config.scale_by_layer, KINDS.index(weights),
