@@ -125,7 +125,7 @@ def test_a_large_model_is_loaded_without_delay(monkeypatch):
     lm = cutaway.load()
     monkeypatch.setattr(calibrate, "QUICK", 7_000_000)
     monkeypatch.setattr(calibrate, "writing", None)  # is not called
-    found = lm.pack_int4()
+    found = lm._pack_int4()
     assert np.array_equal(found.memory, pack(lm.model, "int4").memory)
 
 
