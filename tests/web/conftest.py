@@ -22,15 +22,30 @@ FLAGS = (  # noqa: SIM905
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
+def playwright() -> Iterator[Any]:
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (pip install playwright)")
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    with sync_api.sync_playwright() as playwright:
+        yield playwright
+
+
+def launched(playwright: Any, names: Sequence[str]) -> Iterator[Any]:
+    path = next(filter(None, map(shutil.which, names)), None)
     if path is None:
         pytest.skip("there is no Chromium on this machine (apt install chromium)")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield browser
-        browser.close()
+    browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="session")
+def browser(playwright) -> Iterator[Any]:
+    yield from launched(playwright, BROWSERS)
+
+
+@pytest.fixture(scope="session")
+def whole_browser(playwright) -> Iterator[Any]:
+    """With what the shell leaves out: a tapped button stays hovered there, as on a phone."""
+    yield from launched(playwright, BROWSERS[1:])
 
 
 @pytest.fixture(scope="session")
@@ -120,8 +135,9 @@ def show(browser, served) -> Iterator[Callable[..., Any]]:
         dark: bool = False,
         wait: bool = True,
         touch: bool = False,
+        within: Any = None,
     ) -> Any:
-        context = browser.new_context(
+        context = (within or browser).new_context(
             viewport={"width": width, "height": height}, locale=language, color_scheme="dark" if dark else "light",
             reduced_motion="reduce", bypass_csp=True, accept_downloads=True, has_touch=touch, is_mobile=touch,
         )  # fmt: skip

@@ -134,8 +134,8 @@ def test_a_primary_button_stays_readable_under_a_pointer_and_under_a_finger(show
     assert page.evaluate("readable()")[1] == []
 
 
-def test_nothing_stays_hovered_after_a_tap(show):
-    page = show(address("generate"), touch=True)
+def test_nothing_stays_hovered_after_a_tap(show, whole_browser):
+    page = show(address("generate"), touch=True, within=whole_browser)
     colours = "one => { const look = getComputedStyle(one); return [look.color, look.backgroundColor] }"
     button = page.locator(".button.strong").first
     rest = button.evaluate(colours)
