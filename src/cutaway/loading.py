@@ -124,7 +124,7 @@ def find_tokenizer(given: str | Path | Tokenizer | None, opened: Checkpoint) -> 
 
 def with_known_end(config: Config, tokenizer: Tokenizer) -> Config:
     """The shape with an end token that there is: the last entry of a padded vocabulary is taken for it, and is none."""
-    if config.end < len(tokenizer):
+    if config.end < len(tokenizer) or not hasattr(config, "but"):  # a shape from outside need not have it
         return config
     try:
         return config.but(end_token=tokenizer.end)

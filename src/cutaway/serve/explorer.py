@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cutaway.errors import CutawayError
+from cutaway.models.architecture import context_of
 from cutaway.serve.models import Models
 from cutaway.serve.recent import Recent
 from cutaway.serve.worker import Worker
@@ -70,8 +71,7 @@ class Explorer:
     def tokens(self, lm: LanguageModel, text: str, more: Sequence[int]) -> list[int]:
         """The text's ids and the tokens picked after it; the end token stands for nothing at all, as in training."""
         ids = [*lm.ids(text), *lm.ids(list(more))] or [lm.config.end]
-        context = getattr(lm.config, "context", len(ids))  # a model without positions reads any text
-        if len(ids) > context:
+        if len(ids) > (context := context_of(lm.config)):
             raise TooLong(len(ids), context)
         return ids
 
