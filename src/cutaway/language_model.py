@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from cutaway.inspect.change import Change
     from cutaway.inspect.metric import Metric
     from cutaway.inspect.sweep import Sweep
+    from cutaway.inspect.sweeps import Sweeps
     from cutaway.models.gpt2.model import GPT
     from cutaway.parts.trace import Replacement, Trace
     from cutaway.runtime.scoring import Score
@@ -337,21 +338,47 @@ class LanguageModel:
     def sweep(
         self,
         clean: Prompt,
-        corrupted: Prompt,
+        corrupted: Prompt | None = None,
         what: str = "residual",
         *,
         metric: Metric | Callable[[Tensor], Any],
+        how: str = "patch",
+        over: Sequence[Prompt] = (),
+        layers: Sequence[int] | None = None,
+        units: Sequence[int] | None = None,
+        exact: bool = True,
         batch: int | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> Sweep:
-        """Run the corrupted text with one piece of the clean run patched in at a time, for every layer and piece.
+        """Replace one piece of a run at a time, for every layer and piece, and measure each time.
 
-        `what` is "residual", "attention", "mlp" or "head"; see cutaway.inspect.sweep. `.values` is the metric of each
-        run: [layer, token], or [layer, head].
+        `what` is "residual", "attention", "mlp", "head", "attention pattern" or "neuron"; `how` is "patch" (the clean
+        run's piece in the corrupted run), "resample" (the other way round), "zero" or "mean" (over the texts `over`).
+        Without `exact`, one backward pass estimates all cells. `.values` is the metric of each run: [layer, token],
+        [layer, head] or [layer, neuron]. See cutaway.inspect.sweep.
         """
         from cutaway.inspect.sweep import sweep
 
-        return sweep(self, clean, corrupted, what, metric=metric, batch=batch, progress=progress)
+        return sweep(
+            self, clean, corrupted, what, metric=metric, how=how, over=over, layers=layers, units=units, exact=exact,
+            batch=batch, progress=progress,
+        )  # fmt: skip
+
+    def sweeps(
+        self,
+        pairs: Iterable[tuple[Prompt, Prompt]],
+        what: str = "head",
+        *,
+        metric: Metric | Callable[[Tensor], Any] | Sequence[Metric | Callable[[Tensor], Any]],
+        **given: Any,
+    ) -> Sweeps:
+        """The same sweep over a data set of pairs: `.mean` and `.margin` (95 %) of each cell's effect.
+
+        The metric is one for all pairs, or a list of one for each; the other settings are those of `sweep`.
+        """
+        from cutaway.inspect.sweeps import sweeps
+
+        return sweeps(self, pairs, what, metric=metric, **given)
 
     def save(self, folder: str | Path) -> None:
         """Write a folder that `cutaway.load` and Hugging Face's transformers both read."""
