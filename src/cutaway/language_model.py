@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from cutaway.models.gpt2.model import GPT
     from cutaway.parts.trace import Replacement, Trace
     from cutaway.runtime.scoring import Score
+    from cutaway.runtime.trace_store import TraceStore
 
 Prompt = str | Sequence[int]
 Prompts = Iterable[Prompt]
@@ -329,8 +330,38 @@ class LanguageModel:
         trace.follow(lambda: self.model(self.batch_of_one(ids), trace=trace))
         return trace
 
-    def traces(self, texts: Sequence[Prompt], keep: str | Iterable[str] = "*") -> list[Trace]:
-        """A trace of each of several texts, which are read together; no padding is left in them."""
+    @overload
+    def traces(self, texts: Prompts, keep: str | Iterable[str] = "*") -> list[Trace]: ...
+    @overload
+    def traces(
+        self,
+        texts: Prompts,
+        keep: str | Iterable[str] = "*",
+        *,
+        to: str | Path,
+        progress: Callable[[int], object] | None = None,
+    ) -> TraceStore: ...
+
+    def traces(
+        self,
+        texts: Prompts,
+        keep: str | Iterable[str] = "*",
+        *,
+        to: str | Path | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> list[Trace] | TraceStore:
+        """A trace of each of several texts, which are read together; no padding is left in them.
+
+        With `to`, a folder, they are written there as they are made (the texts may come one by one, and more of them
+        than memory holds), and what comes back reads them when they are asked for. Given the same folder again, it
+        goes on where it ended. `progress` is told how many texts are done.
+        """
+        if to is not None:
+            from cutaway.runtime.trace_store import store_traces
+
+            if isinstance(texts, str):
+                raise CutawayError("Several texts are traced: give a list of them, or anything that gives one by one.")
+            return store_traces(self.model, (self.ids(text) for text in texts), keep, to, progress)
         from cutaway.runtime.torch_texts import trace_texts
 
         return trace_texts(self.model, self.several(texts)[0], keep)
