@@ -16,7 +16,6 @@ from cutaway.inspect.metric import Metric
 
 if TYPE_CHECKING:
     from cutaway.inspect.resume import Pair
-    from cutaway.parts.trace import Trace
 
 PLACES = {
     "attention": "blocks.{}.attention.output",
@@ -37,7 +36,7 @@ def place_of(what: str, layer: int) -> str:
 def estimate(pair: Pair, metric: Metric, ids: list[int]) -> Tensor:
     """By how much each cell would move the metric, to first order. [layer, token or unit]"""
     names = [place_of(pair.what, layer) for layer in range(pair.layers)]
-    gradients = at_places(pair, metric, ids, names)[1]
+    gradients = at_places(pair, metric, ids, names)
     found = []
     for name, gradient in zip(names, gradients, strict=True):
         part = gradient * (pair.source[name] - pair.base[name])
@@ -51,8 +50,8 @@ def estimate(pair: Pair, metric: Metric, ids: list[int]) -> Tensor:
     return torch.stack(found)
 
 
-def at_places(pair: Pair, metric: Metric, ids: list[int], names: list[str]) -> tuple[Trace, list[Tensor]]:
-    """The base run once more, and the gradient of the metric at these of its values."""
+def at_places(pair: Pair, metric: Metric, ids: list[int], names: list[str]) -> list[Tensor]:
+    """The gradient of the metric at these values of the base run, which is made once more for it."""
     with torch.inference_mode(False), torch.enable_grad():
         trace = pair.lm.trace(ids, keep=[*names, "final_norm"], gradient=True)
         at = slice(None) if metric.position is None else metric.position
@@ -63,6 +62,5 @@ def at_places(pair: Pair, metric: Metric, ids: list[int], names: list[str]) -> t
                 "computed from the logits by torch, and be one number. Choose another, or run every cell."
             )
         gradients = torch.autograd.grad(value.sum(), [trace[name] for name in names], allow_unused=True)
-    return trace, [
-        torch.zeros_like(trace[name]) if one is None else one for name, one in zip(names, gradients, strict=True)
-    ]
+    pairs = zip(names, gradients, strict=True)
+    return [torch.zeros_like(trace[name]) if one is None else one for name, one in pairs]
