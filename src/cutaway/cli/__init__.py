@@ -20,8 +20,8 @@ from cutaway.cli.options import Option
 from cutaway.errors import CutawayError
 
 VERBS = (
-    "explore", "generate", "predict", "tokens", "parameters", "train", "evaluate", "translate", "summarize", "classify",
-    "pull", "convert", "bench", "inspect",
+    "explore", "serve", "generate", "predict", "tokens", "parameters", "train", "evaluate", "translate", "summarize",
+    "classify", "pull", "convert", "bench", "inspect",
 )  # fmt: skip
 """In the order of the help; each is a file, and a function in it (`inspect` is a family of them)."""
 

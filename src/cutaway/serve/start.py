@@ -8,20 +8,24 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from cutaway.errors import CutawayError
 from cutaway.serve.explorer import Explorer
 
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
 HOST = "127.0.0.1"
 
 
-def bind(port: int = 0) -> socket.socket:
-    """A socket of this machine only, on this port or on any that is free."""
+def bind(port: int = 0, host: str = HOST) -> socket.socket:
+    """A socket, of this machine only if nothing else is said, on this port or on any that is free."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((HOST, port))
+        listener.bind((host, port))
     except OverflowError:
         listener.close()
         raise CutawayError(f"There is no port {port}: give one up to 65535, or none for any free port.") from None
@@ -61,10 +65,15 @@ def open_browser(where: str) -> None:
 
 
 def run(explorer: Explorer, listener: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve until the process is told to stop; `ready` is called once the page can be asked for."""
-    import uvicorn
-
+    """Serve the explorer until the process is told to stop; `ready` is called once the page can be asked for."""
     from cutaway.serve.app import create_app
+
+    run_app(create_app(explorer), listener, ready)
+
+
+def run_app(app: FastAPI, listener: socket.socket, ready: Callable[[], None], grace: int = 1) -> None:
+    """Serve an app until the process is told to stop; what is being answered then has `grace` seconds to end."""
+    import uvicorn
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -72,7 +81,7 @@ def run(explorer: Explorer, listener: socket.socket, ready: Callable[[], None]) 
             if self.started:
                 ready()
 
-    Server(uvicorn.Config(create_app(explorer), log_level="warning", timeout_graceful_shutdown=1)).run([listener])
+    Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=grace)).run([listener])
 
 
 def require() -> None:
