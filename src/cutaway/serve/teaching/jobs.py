@@ -210,7 +210,7 @@ class Files:
 
 def page(
     database: Database,
-    wanted: Select[tuple[Row]],
+    wanted: Select[Any],
     kind: type[Row],
     after: str | None,
     limit: int,

@@ -23,7 +23,7 @@ POINTS = 400
 """So many points of a loss curve are enough to draw it."""
 
 Id = Annotated[str, Path(max_length=64, pattern=r"^[A-Za-z0-9-]+$")]
-After = Annotated[str | None, Query(max_length=64, description="The last one of the page before.")]
+After = Annotated[str | None, Query(pattern=r"^[A-Za-z0-9-]{1,64}$", description="The last one of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=10_000)]
 Auto = Literal["auto"]
 
@@ -50,7 +50,7 @@ class NewJob(BaseModel):
     """A fine-tuning job to be created."""
 
     model: Annotated[str, Field(min_length=1, max_length=255)]
-    training_file: Annotated[str, Field(min_length=1, max_length=64)]
+    training_file: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")]
     validation_file: str | None = None
     hyperparameters: Hyperparameters | None = None
     method: Method | None = None
@@ -95,7 +95,7 @@ def file_routes(files: Files, jobs: Jobs, storage: Storage, largest: int) -> API
 
     @api.get("")
     def listing(
-        purpose: Annotated[str | None, Query(max_length=64)] = None,
+        purpose: Annotated[str | None, Query(pattern=r"^[a-z_-]{1,64}$")] = None,
         after: After = None,
         limit: Limit = 10_000,
         order: Literal["asc", "desc"] = "desc",
