@@ -37,4 +37,5 @@ def create_server(settings: ServeSettings | None = None, hosts: re.Pattern[str] 
     parts.append(Operations(settings, pool, database))
     app = create_app(explorer, hosts, parts)
     app.state.settings, app.state.pool, app.state.parts = settings, pool, parts
+    app.state.database = database
     return app

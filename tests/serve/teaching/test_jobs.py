@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 
 import openai
 import pytest
+from safetensors.torch import load_file
+
+from cutaway import train
 
 from .conftest import RECORDS, lines, until
 
@@ -16,7 +18,7 @@ def ours(client) -> openai.OpenAI:
     return openai.OpenAI(base_url="http://127.0.0.1:8000/v1", api_key="none", http_client=client, max_retries=0)
 
 
-def test_what_is_taught_is_a_model_of_this_server(ours, client):
+def test_what_is_taught_is_a_model_of_this_server_like_one_trained_at_the_command_line(ours, client, learner, tmp_path):
     file = ours.files.create(file=("birds.jsonl", lines(RECORDS)), purpose="fine-tune")
     assert (file.filename, file.bytes, file.status) == ("birds.jsonl", len(lines(RECORDS)), "processed")
     assert ours.files.content(file.id).read() == lines(RECORDS)
@@ -32,6 +34,14 @@ def test_what_is_taught_is_a_model_of_this_server(ours, client):
     assert done.status == "succeeded", done.error
     assert done.fine_tuned_model == f"ft:learner:birds:{job.id.removeprefix('ftjob-')[:8]}"
     assert done.trained_tokens > 0 and done.hyperparameters.n_epochs == 3
+    folder = client.app.state.pool.find(done.fine_tuned_model).source
+    alone = train.run(  # the same at the command line
+        tmp_path / "alone", records=RECORDS, task="completion", from_=str(learner), steps=6, batch=4, seed=3,
+        held_out=0, sample_every=0, learning_rate=float(f"{2 * learning_rate(learner) / 10:.2e}"),
+        cache=str(tmp_path / "cache"),
+    ).folder  # fmt: skip
+    there, here = load_file(f"{folder}/model.safetensors"), load_file(alone / "model.safetensors")
+    assert there.keys() == here.keys() and all((there[name] == here[name]).all() for name in here)
 
     events = list(ours.fine_tuning.jobs.list_events(job.id, limit=4))  # page by page, the newest first
     metrics = [event.data for event in events if event.type == "metrics"][::-1]
@@ -56,34 +66,6 @@ def test_what_is_taught_is_a_model_of_this_server(ours, client):
     assert ours.files.delete(file.id).deleted
 
 
-def test_the_result_is_that_of_the_same_training_at_the_command_line(ours, client, learner, tmp_path):
-    from safetensors.torch import load_file
-
-    from cutaway import train
-
-    conversations = [
-        {"messages": [{"role": "user", "content": f"Hello {n}"}, {"role": "assistant", "content": "Good day."}]}
-        for n in range(8)
-    ]
-    file = ours.files.create(file=io.BytesIO(lines(conversations)), purpose="fine-tune")
-    asked = {"n_epochs": 1, "batch_size": 4, "learning_rate_multiplier": 1}
-    job = ours.fine_tuning.jobs.create(
-        model="learner", training_file=file.id, seed=1,
-        method={"type": "supervised", "supervised": {"hyperparameters": asked}},
-    )  # fmt: skip
-    done = until(lambda: (now := ours.fine_tuning.jobs.retrieve(job.id)).finished_at and now)
-    assert done.status == "succeeded", done.error
-    folder = client.app.state.pool.find(done.fine_tuned_model).source
-    rate = float(f"{learning_rate(learner) / 10:.2e}")
-    train.run(
-        tmp_path / "alone", records=conversations, task="chat", from_=str(learner), steps=2, batch=4, seed=1,
-        held_out=0, sample_every=0, learning_rate=rate, cache=str(tmp_path / "cache"),
-    )  # fmt: skip
-    there, here = load_file(f"{folder}/model.safetensors"), load_file(tmp_path / "alone" / "model.safetensors")
-    assert there.keys() == here.keys() and all((there[name] == here[name]).all() for name in here)
-    assert json.loads((tmp_path / "alone" / "tokenizer_config.json").read_text())["chat_template"]
-
-
 def learning_rate(learner) -> float:
     from cutaway import checkpoint
     from cutaway.models.architecture import count_parameters
@@ -92,13 +74,21 @@ def learning_rate(learner) -> float:
     return usual_rate(count_parameters(checkpoint.read_config(learner)))
 
 
-def test_what_cannot_be_taught_fails_with_the_reason(ours):
-    file = ours.files.create(file=io.BytesIO(lines([{"question": "why?"}] * 4)), purpose="fine-tune")
-    job = ours.fine_tuning.jobs.create(model="learner", training_file=file.id)
-    done = until(lambda: (now := ours.fine_tuning.jobs.retrieve(job.id)).finished_at and now)
-    assert done.status == "failed" and "'prompt' and 'completion'" in done.error.message
-    assert [event.level for event in ours.fine_tuning.jobs.list_events(job.id)][0] == "error"
-    assert done.fine_tuned_model is None
+def test_what_cannot_be_taught_is_said_by_the_lesson(learner, tmp_path, capsys, monkeypatch):
+    from cutaway.serve.teaching import lesson
+
+    monkeypatch.setattr(lesson, "wait_for_the_end", lambda gone: None)
+    about = {"base": str(learner), "hyperparameters": {"batch_size": 4}, "seed": 0}
+    (tmp_path / lesson.JOB).write_text(json.dumps(about))
+    for records, said in [
+        ([{"question": "why?"}] * 4, "'prompt' and 'completion'"),
+        ([{"messages": [{"role": "king", "content": "Hm."}]}] * 4, "role 'king'"),
+        ([{"prompt": "a", "completion": "b"}] * 2, "only 2 rows"),
+    ]:
+        (tmp_path / lesson.DATA).write_bytes(lines(records))
+        assert lesson.main(tmp_path) == 2
+        told = json.loads(capsys.readouterr().out.splitlines()[-1])
+        assert told["event"] == "error" and told["kind"] == "mistake" and said in told["message"], told
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,8 @@ from cutaway.atomic import write_text
 from cutaway.errors import CutawayError
 
 JOB, DATA, MODEL, STEPS, FINISHED = "job.json", "training.jsonl", "model", "steps", "finished.json"
+COMMAND = ["-m", "cutaway.serve.teaching.lesson"]
+"""What Python is called with, before the folder."""
 EPOCHS = 3
 """How often the data is gone through, if nothing is said."""
 AGAIN = 0.2

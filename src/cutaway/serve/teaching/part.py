@@ -32,8 +32,8 @@ class Teaching(Part):
 
     def mount(self, app: FastAPI) -> None:
         app.include_router(file_routes(self.files, self.jobs, self.storage, self.largest))
-        app.include_router(job_routes(self.jobs, self.files, self.pool.find, self.runner.wake))
-        app.include_router(page_routes(self.jobs))
+        app.include_router(job_routes(self.jobs, self.files, self.pool.find, self.runner.wake, self.offer))
+        app.include_router(page_routes(self.jobs, self.runner.wake))
         api = APIRouter(prefix="/v1", tags=["models"])
 
         @api.delete("/models/{name}")

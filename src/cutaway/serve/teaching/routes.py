@@ -19,6 +19,7 @@ from cutaway.serve.teaching.jobs import Conflict, Files, Jobs, new_id
 from cutaway.serve.teaching.records import check_records
 
 PURPOSES = ("fine-tune", "user_data")
+CANCELLABLE = ("validating_files", "queued", "running", "paused")
 POINTS = 400
 """So many points of a loss curve are enough to draw it."""
 
@@ -132,7 +133,13 @@ def file_routes(files: Files, jobs: Jobs, storage: Storage, largest: int) -> API
     return api
 
 
-def job_routes(jobs: Jobs, files: Files, check_model: Callable[[str], object], wake: Callable[[], None]) -> APIRouter:
+def job_routes(
+    jobs: Jobs,
+    files: Files,
+    check_model: Callable[[str], object],
+    wake: Callable[[], None],
+    offer: Callable[[], None],
+) -> APIRouter:
     api = APIRouter(prefix="/v1/fine_tuning/jobs", tags=["fine-tuning"])
 
     @api.post("")
@@ -166,6 +173,8 @@ def job_routes(jobs: Jobs, files: Files, check_model: Callable[[str], object], w
         row = jobs.get(job_id)
         if row is None:
             raise ApiError(404, f"There is no fine-tuning job {job_id}.", "job_id", "fine_tune_not_found")
+        if row.result is not None:
+            offer()  # whoever is told of a model can ask it
         return row
 
     def become(job_id: str, status: str, *before: str, said: str) -> dict[str, Any]:
@@ -184,8 +193,7 @@ def job_routes(jobs: Jobs, files: Files, check_model: Callable[[str], object], w
     @api.post("/{job_id}/cancel")
     def cancel(job_id: Id) -> dict[str, Any]:
         """End a job for good."""
-        before = ("validating_files", "queued", "running", "paused")
-        return become(job_id, "cancelled", *before, said="Fine-tuning job cancelled")
+        return become(job_id, "cancelled", *CANCELLABLE, said="Fine-tuning job cancelled")
 
     @api.post("/{job_id}/pause")
     def pause(job_id: Id) -> dict[str, Any]:
@@ -210,7 +218,7 @@ def job_routes(jobs: Jobs, files: Files, check_model: Callable[[str], object], w
     return api
 
 
-def page_routes(jobs: Jobs) -> APIRouter:
+def page_routes(jobs: Jobs, wake: Callable[[], None]) -> APIRouter:
     """What the explorer's page of jobs asks."""
     api = APIRouter(prefix="/api/jobs", tags=["explorer"])
 
@@ -231,6 +239,18 @@ def page_routes(jobs: Jobs) -> APIRouter:
         said = [told_event(one) for one in jobs.events(job_id, None, 10_000)[0] if one.step is None]
         points = thinned([(one["step"], one["train_loss"]) for one in steps], POINTS)
         return {**about(row, steps[-1] if steps else {}), "loss": points, "messages": said[:50]}
+
+    @api.post("/{job_id}/cancel")
+    def cancel(job_id: Id) -> dict[str, Any]:
+        """End a job for good."""
+        if jobs.get(job_id) is None:
+            raise CutawayError(f"There is no job {job_id}.", "missing")
+        try:
+            row = jobs.become(job_id, "cancelled", *CANCELLABLE, said="Fine-tuning job cancelled")
+        except Conflict as now:
+            raise CutawayError(f"The job {job_id} is {now}.") from None
+        wake()
+        return about(row, {})
 
     return api
 

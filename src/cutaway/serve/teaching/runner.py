@@ -173,7 +173,7 @@ class Work:
 
     def run_process(self) -> tuple[int, dict[str, Any] | None]:
         """Let it work, and write down what it tells; its exit code, and what it says was wrong."""
-        command = [sys.executable, "-m", "cutaway.serve.teaching.lesson", str(self.folder)]
+        command = [sys.executable, *lesson.COMMAND, str(self.folder)]
         lines: queue.Queue[dict[str, Any] | None] = queue.Queue()
         with (self.folder / "errors.txt").open("wb") as errors:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
