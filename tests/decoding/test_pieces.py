@@ -15,7 +15,6 @@ from cutaway.runtime.native.engine import Engine
 from cutaway.runtime.native.pack import pack
 from cutaway.runtime.torch_batch import TorchRuntime
 
-
 KINDS = ["torch"] if library.load() is None else ["torch", "native"]
 
 

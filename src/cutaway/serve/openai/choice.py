@@ -43,7 +43,7 @@ class Choice:
     reason: str = ""
     told: list[Told] = field(default_factory=list)
     count: int = 0
-    """Tokens written."""
+    """Tokens written, without the end token."""
     total: float = 0.0
 
     def __post_init__(self) -> None:
@@ -72,7 +72,6 @@ class Choice:
         if step.token is not None and step.reason != "end":
             self.held.append(Told(step.token, step.logprob, step.top or [], self.offset))
             self.offset += len(self.decoder.add(step.token))
-        if step.token is not None:
             self.count += 1
             self.total += step.logprob
         whole = bool(step.reason) and step.reason != "stop"
