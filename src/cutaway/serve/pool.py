@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from cutaway.errors import CutawayError, nearest
 from cutaway.models.architecture import count_parameters
 from cutaway.serve.openai.errors import ApiError
 from cutaway.serve.settings import ServeSettings
+from cutaway.serve.writer import Writer
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
@@ -33,14 +34,26 @@ class Offer:
     owner: str = "cutaway"
 
 
-@dataclass
 class Awake:
-    """A model in memory."""
+    """A model in memory, and the threads that write with it."""
 
-    lm: LanguageModel
-    size: int
-    users: int = 0
-    used: float = field(default_factory=time.monotonic)
+    def __init__(self, offer: Offer, lm: LanguageModel, size: int, settings: ServeSettings):
+        self.offer, self.lm, self.size, self.settings = offer, lm, size, settings
+        self.users, self.used = 0, time.monotonic()
+        self.writer = Writer(lm.runtime, settings, offer.name)
+        self._changed: Writer | None = None
+
+    @property
+    def changed(self) -> Writer:
+        """Writes texts under changes, which torch does, in a thread of its own."""
+        if self._changed is None:
+            self._changed = Writer(None, self.settings, f"{self.offer.name}-changed")
+        return self._changed
+
+    def close(self) -> None:
+        for writer in (self.writer, self._changed):
+            if writer is not None:
+                writer.close()
 
 
 class ModelPool:
@@ -105,13 +118,13 @@ class ModelPool:
                     retry_after=5,
                 )
             self.sleep(min(idle)[1])
-        self.awake[offer.name] = made = Awake(await asyncio.to_thread(self.load, offer), size)
+        self.awake[offer.name] = made = await asyncio.to_thread(self.load, offer, size)
         return made
 
-    def load(self, offer: Offer) -> LanguageModel:
+    def load(self, offer: Offer, size: int) -> Awake:
         from cutaway.loading import load
 
-        return load(offer.source, weights=self.settings.weights)
+        return Awake(offer, load(offer.source, weights=self.settings.weights), size, self.settings)
 
     def size_of(self, offer: Offer) -> int:
         """About how many bytes its weights take in memory."""
@@ -124,7 +137,8 @@ class ModelPool:
 
     def sleep(self, name: str) -> None:
         """Take a model out of memory."""
-        if self.awake.pop(name, None) is not None:
+        if (model := self.awake.pop(name, None)) is not None:
+            model.close()
             for tell in self.forgotten:
                 tell(name)
 

@@ -9,7 +9,11 @@ from fastapi import FastAPI
 
 from cutaway.serve.app import LOCAL, create_app
 from cutaway.serve.explorer import Explorer
+from cutaway.serve.openai.completions import Completions
+from cutaway.serve.openai.explain import Explainer
+from cutaway.serve.openai.explanations import Explanations
 from cutaway.serve.openai.models import ModelList
+from cutaway.serve.openai.texts import Texts
 from cutaway.serve.operations.part import Operations
 from cutaway.serve.part import Part
 from cutaway.serve.pool import ModelPool
@@ -26,8 +30,12 @@ def create_server(settings: ServeSettings | None = None, hosts: re.Pattern[str] 
     hosts = hosts or (ANY if settings.needs_keys else LOCAL)
     pool = ModelPool(settings)
     explorer = Explorer([str(Path(one).resolve()) for one in settings.models if Path(one).exists()])
+    explainer = Explainer(settings.explanations)
     parts: list[Part] = [
         ModelList(pool),
+        Completions(pool, explainer),
+        Texts(pool, explainer),
+        Explanations(pool, explainer),
         # Further parts stand here (see part.py): those that come later see requests first, and end first.
     ]
     database = open_database(settings) if settings.state is not None else None

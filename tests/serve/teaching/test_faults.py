@@ -93,7 +93,7 @@ def test_a_database_without_room_takes_nothing_and_says_so(client, still, settin
     assert client.post("/v1/fine_tuning/jobs", json=asked).status_code == 200
 
 
-def test_a_locked_database_is_waited_for_and_then_answers_503_with_nothing_written(
+def test_a_locked_database_is_waited_for_and_then_answers_503_and_nothing_is_written(
     client, still, settings, monkeypatch
 ):
     from cutaway.serve.store import database
