@@ -76,7 +76,8 @@ export function layout(map: ModelMap): Layout {
     if (!some.length) return;
     const floor: Floor = { kind, layer: -1, y, h: 0, stations: [] };
     for (const { step, index } of some) {
-      const h = step.operation === 'choose' || step.operation === 'rank' || step.operation === 'token' ? ROOM[step.operation]! : OUTSIDE;
+      // The words at the top need the same room however many floors there are.
+      const h = step.operation === 'choose' ? ROOM.choose! * (1 + map.layers / 16) : step.operation === 'rank' || step.operation === 'token' ? ROOM[step.operation]! : OUTSIDE;
       floor.stations.push(row(step, index, -1, y, h));
       y += h;
     }

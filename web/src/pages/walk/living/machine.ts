@@ -51,6 +51,9 @@ export function floors(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void 
   }
 }
 
+/** A column narrower than this is summarised. */
+const SMALL = 22;
+
 /** Where a river runs: in the middle of its column; from near at its right edge, past the steps that draw from it. */
 export const course = (s: Scene, i: number): number => s.camera.x(i + 0.5 + 0.42 * s.near);
 
@@ -61,6 +64,7 @@ export function rivers(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void 
   const [low, high] = [Math.max(0, Math.floor(camera.atX(0)) - 1), Math.min(s.count, Math.ceil(camera.atX(s.width)) + 1)];
   const before = pen.globalAlpha;
   pen.imageSmoothingEnabled = false;
+  const small = camera.sx < SMALL;
   for (let i = low; i < high; i++) {
     const centre = course(s, i);
     const own = i === s.column;
@@ -71,9 +75,10 @@ export function rivers(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void 
       if (top > s.height || top + tall < 0) continue;
       const wide = girth(s, n, i);
       const edge = own ? 1.5 : 1;
-      pen.globalAlpha = before * (own ? 0.9 : 0.45);
+      pen.globalAlpha = before * (own ? 0.9 : small ? 0.3 : 0.45);
       pen.fillStyle = ink.residual;
       pen.fillRect(centre - wide / 2 - edge, top, wide + 2 * edge, tall);
+      if (small && !own) continue; // too narrow for a texture: its width says how long the vector is
       pen.globalAlpha = before;
       pen.fillStyle = ink.surface;
       pen.fillRect(centre - wide / 2, top, wide, tall);
@@ -104,6 +109,12 @@ export function swellings(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, alp
       pen.fillStyle = ink['neuron-soft'];
       pen.strokeStyle = ink.neuron;
       pen.lineWidth = i === s.column ? 1.2 : 0.6;
+      if (camera.sx < SMALL && i !== s.column) {
+        pen.globalAlpha = before * alpha * (0.2 + 0.5 * share);
+        pen.fillStyle = ink.neuron;
+        pen.fillRect(centre - half * 0.7, middle - 1.5, half * 1.4, 3);
+        continue;
+      }
       pen.beginPath();
       pen.moveTo(centre, bottom);
       pen.bezierCurveTo(centre - half * 0.2, (bottom + middle) / 2, centre - half, (bottom + middle) / 2, centre - half, middle);

@@ -49,6 +49,7 @@ export class Stage {
   #placed = false;
   #free = false;
   #level: Level = 'machine';
+  #there = '';
   #times = new Float32Array(512);
   #count = 0;
 
@@ -79,10 +80,14 @@ export class Stage {
   look(level: Level, station: Station | null): void {
     const { scene } = this;
     this.#level = level;
+    const free = this.#free;
     this.#free = false;
     const at_once = !this.#placed || this.calm();
     this.#placed = true;
     const box = scene.box(level, station);
+    const there = `${box.x} ${box.y} ${box.w} ${box.h} ${scene.width} ${scene.height}`;
+    if (there === this.#there && !free && !at_once) return;
+    this.#there = there;
     const most = level === 'machine' ? WIDEST : Infinity;
     // How the words lean depends on the scale, and the margin on that: look twice.
     for (let twice = 0; twice < 2 && at_once; twice++) scene.camera.show(box, scene.margin(level), most, true);

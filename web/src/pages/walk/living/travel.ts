@@ -4,7 +4,7 @@ import { visible } from '../../../lib/token';
 import { thing } from '../../../state/map';
 import { ease, inkOf, type Ink } from './ink';
 import { inputs, isTable, type Station } from './layout';
-import { course, curve, girth, round } from './machine';
+import { course, girth, round } from './machine';
 import { half, strip } from './rows';
 import type { Scene } from './scene';
 
@@ -26,7 +26,7 @@ export function travel(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, far: b
   else if (operation === 'score') meet(s, pen, ink, station, f);
   else {
     if (operation === 'mix') gather(s, pen, ink, station, f);
-    for (const made of station.places) carry(s, pen, ink, station, made, f);
+    else for (const made of station.places) carry(s, pen, ink, station, made, f);
   }
   if (operation === 'activate') bend(s, pen, ink, station, f);
   pen.globalAlpha = 1;
@@ -255,20 +255,20 @@ function distant(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Sta
   const done = (station.y + station.h * f - part.y) / part.h;
   if (attention) {
     const look = s.world.looks.findIndex((one) => one.station.layer === station.layer);
-    pen.strokeStyle = ink.attention;
-    pen.lineCap = 'round';
+    // What each has to give runs along its line: larger where the weight is.
+    const y0 = s.camera.y(part.y + part.h * 0.06);
+    const y1 = s.camera.y(part.y + part.h * 0.94);
+    const g = Math.max(0, Math.min(1, done));
+    const [p, q, r] = [(1 - g) ** 3 + 3 * g * (1 - g) ** 2, 3 * g * g * (1 - g) + g ** 3, y1 - y0];
+    const y = y0 + r * (3 * g * (1 - g) ** 2 * 0.62 + 3 * g * g * (1 - g) * 0.38 + g ** 3);
+    pen.fillStyle = ink.attention;
     for (const arc of s.arcs) {
       if (arc.look !== look || (s.alone && arc.q !== s.column)) continue;
-      const long = 260;
-      pen.globalAlpha = Math.min(1, 0.35 + arc.weight) * (arc.q === s.column ? 1 : 0.55);
-      pen.lineWidth = Math.max(1.2, 9 * arc.weight);
-      pen.setLineDash([14, long]);
-      pen.lineDashOffset = 14 - done * (long - 20);
-      pen.beginPath();
-      curve(s, pen, look, arc.k, arc.q);
-      pen.stroke();
+      const own = arc.q === s.column;
+      const size = (own ? 3 : 2) + (own ? 6 : 3) * Math.sqrt(arc.weight);
+      pen.globalAlpha = own ? 0.95 : 0.25 + 0.5 * arc.weight;
+      pen.fillRect(s.camera.x(arc.k + 0.5) * p + s.camera.x(arc.q + 0.5) * q - size / 2, y - size / 2, size, size);
     }
-    pen.setLineDash([]);
   }
   const y = s.camera.y(part.y + part.h * done);
   const stage = Math.max(0, s.world.stages.findIndex((one) => one.from <= station.y && one.to >= station.y));
@@ -277,9 +277,7 @@ function distant(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Sta
   for (let i = from(s); i < to(s); i++) {
     const wide = girth(s, stage, i) * (attention ? 1 : 1 + 1.4 * Math.sin(Math.PI * Math.max(0, Math.min(1, done))));
     pen.globalAlpha = i === s.column ? 0.95 : 0.6;
-    pen.beginPath();
-    pen.roundRect(s.camera.x(s.middle(i)) - wide / 2, y - 2.5, wide, 5, 2.5);
-    pen.fill();
+    pen.fillRect(s.camera.x(s.middle(i)) - wide / 2, y - 2, wide, 4);
   }
 }
 
