@@ -18,7 +18,10 @@ def filled(page, layers: int) -> None:
 
 
 def cells(page) -> dict[str, str]:
-    return {one.get_attribute("data-cell"): one.get_attribute("aria-label") for one in page.query_selector_all("[data-cell]")}
+    return {
+        one.get_attribute("data-cell"): one.get_attribute("aria-label")
+        for one in page.query_selector_all("[data-cell]")
+    }
 
 
 def words(lm) -> tuple[int, int]:
