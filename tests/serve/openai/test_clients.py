@@ -181,12 +181,15 @@ test_split: test
 output_type: loglikelihood
 doc_to_text: "{{{{text.split(' ')[:-1]|join(' ')}}}}"
 doc_to_target: "{{{{' '+text.split(' ')[-1]}}}}"
-metric_list: [{{metric: acc, aggregation: mean, higher_is_better: true}}, {{metric: perplexity, aggregation: perplexity, higher_is_better: false}}]
+metric_list:
+  - {{metric: acc, aggregation: mean, higher_is_better: true}}
+  - {{metric: perplexity, aggregation: perplexity, higher_is_better: false}}
 """
     )
     lm = cutaway.load()
     lm.save(tmp_path / "tokenizer")
-    options = f"model=builtin,base_url={server.url}/v1/completions,num_concurrent=2,max_length=512,tokenizer={tmp_path}/tokenizer"
+    options = f"model=builtin,base_url={server.url}/v1/completions,num_concurrent=2,max_length=512"
+    options += f",tokenizer={tmp_path}/tokenizer"
     asked = ["--model", "local-completions", "--model_args", options, "--tasks", "tiny_lambada"]
     asked += ["--include_path", str(tmp_path), "--output_path", str(tmp_path / "out"), "--batch_size", "4"]
     environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "HF_HOME": str(tmp_path / "hf")}

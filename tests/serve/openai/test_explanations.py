@@ -63,7 +63,8 @@ def test_a_views_arrays_come_as_safetensors_too(server):
     from safetensors.numpy import load
 
     plain = server.post("/v1/explanations/attention", input=TEXT, **ASKED["attention"]).json()
-    packed = load(server.post("/v1/explanations/attention", input=TEXT, **ASKED["attention"], format="safetensors").content)
+    answer = server.post("/v1/explanations/attention", input=TEXT, **ASKED["attention"], format="safetensors")
+    packed = load(answer.content)
     np.testing.assert_allclose(packed["weights"], np.array(plain["weights"], float), rtol=1e-4, atol=1e-6)
 
 
