@@ -24,7 +24,7 @@ OPEN = ("/health", "/ready")
 """What anyone may ask: a load balancer has no key."""
 SCOPES = (
     ("/v1/files", "teach"), ("/v1/fine_tuning", "teach"), ("/api/jobs", "teach"), ("/metrics", "metrics"),
-    ("/api", "explain"), ("/v1/explain", "explain"), ("/v1", "use"), ("/tokenize", "use"), ("/detokenize", "use"),
+    ("/api", "explain"), ("/v1/explanations", "explain"), ("/v1", "use"), ("/tokenize", "use"), ("/detokenize", "use"),
     ("/openapi.json", None),
 )  # fmt: skip
 """What each address asks of a key; None: any key will do. The page itself and its files are no secret."""
