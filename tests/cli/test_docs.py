@@ -47,7 +47,7 @@ def test_commands_with_the_built_in_model_run(cutaway, monkeypatch, block):
 @pytest.mark.parametrize(
     "verb",
     [
-        "explore", "generate", "predict", "tokens", "parameters", "train", "evaluate", "translate", "summarize",
+        "explore", "serve", "generate", "predict", "tokens", "parameters", "train", "evaluate", "translate", "summarize",
         "classify", "pull", "convert", "bench",
     ],
 )  # fmt: skip

@@ -48,6 +48,13 @@ def test_a_job_and_all_that_was_acknowledged_survive_kill_9_and_go_on_exactly(se
         steps = [one.data["step"] for one in events if one.type == "metrics"]
         assert sorted(steps) == list(range(1, 1_001))  # each once
         assert done.fine_tuned_model in [one.id for one in ours.models.list()]
+        more = asked | {"stream": True, "max_tokens": 240, "stream_options": {"include_usage": True}}
+        with httpx.stream("POST", f"{server.address}/v1/completions", json=more, timeout=None) as answer:
+            pieces = answer.iter_lines()
+            next(pieces)
+            server.process.send_signal(signal.SIGTERM)
+            rest = [line for line in pieces if line]  # a stream that has begun is finished
+        assert rest[-1] == "data: [DONE]" and '"finish_reason":"' in rest[-3], rest[-3:]
         assert server.stop() in (0, -signal.SIGTERM)  # after all was saved
     alone = train.run(
         tmp_path / "alone", records=RECORDS, task="completion", from_=str(learner), steps=1_000, batch=4, seed=5,
