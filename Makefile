@@ -10,7 +10,7 @@ STEPS ?= 8000
 # By itself first: asked for by another package, pip may take a build with gigabytes of GPU libraries.
 TORCH := torch==2.13.0
 
-.PHONY: help explore test test-slow load lint types golden setup complete bench transfer builtin builtin-smoke web clean
+.PHONY: help explore test test-slow load fuzz lint types golden setup complete bench transfer builtin builtin-smoke web clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s '	'
@@ -31,6 +31,9 @@ load: .venv/developer  ## the server under load: 64 clients for two minutes, a t
 
 test-slow: .venv/developer  ## the long campaigns: XL, full-size exports
 	$(BIN)/python -m pytest -m slow
+
+fuzz: .venv/developer  ## 10,000 questions to the server, as its OpenAPI document allows and does not (half an hour)
+	$(BIN)/python -m pytest -m slow tests/serve/operations/test_document.py
 
 lint: .venv/developer  ## style and types
 	$(BIN)/ruff check .

@@ -80,10 +80,9 @@ def prepare(folder: Path, size: str) -> None:
 
 def begin(folder: Path, slots: int, longest: int) -> list[Server]:
     """Both servers, each ready to be asked."""
-    ours = subprocess.Popen(
-        [sys.executable, "-m", "cutaway", "serve", str(folder / "model.cutaway"), "--port", "0"],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    options = ["--port", "0", "--state", str(folder / "state"), "--log", "off"]
+    command = [sys.executable, "-m", "cutaway", "serve", str(folder / "model.cutaway"), *options]
+    ours = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert ours.stdout is not None
     line = ours.stdout.readline()
     address = line.partition("http://")[2].partition("/")[0]

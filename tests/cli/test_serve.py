@@ -12,9 +12,9 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra `serve` is not installed")
 
 
-def test_the_lines_that_it_prints_give_text(folder):
+def test_the_lines_that_it_prints_give_text(folder, tmp_path):
     pytest.importorskip("openai", reason="the openai package is not installed")
-    command = [sys.executable, "-u", "-m", "cutaway", "serve", str(folder), "--port", "0"]
+    command = [sys.executable, "-u", "-m", "cutaway", "serve", str(folder), "--port", "0", "--state", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"COLUMNS": "50"}) as server:
         try:
             assert server.stdout is not None

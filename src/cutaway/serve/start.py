@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import sys
@@ -16,6 +17,8 @@ from cutaway.serve.explorer import Explorer
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+    from cutaway.serve.settings import ServeSettings
 
 HOST = "127.0.0.1"
 
@@ -71,9 +74,13 @@ def run(explorer: Explorer, listener: socket.socket, ready: Callable[[], None]) 
     run_app(create_app(explorer), listener, ready)
 
 
-def run_app(app: FastAPI, listener: socket.socket, ready: Callable[[], None], grace: int = 1) -> None:
-    """Serve an app until the process is told to stop; what is being answered then has `grace` seconds to end."""
+def run_app(
+    app: FastAPI, listener: socket.socket, ready: Callable[[], None], settings: ServeSettings | None = None
+) -> None:
+    """Serve an app until the process is told to stop; what is being answered then has some time to end."""
     import uvicorn
+
+    from cutaway.serve.operations.patience import patient_protocol
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -81,7 +88,14 @@ def run_app(app: FastAPI, listener: socket.socket, ready: Callable[[], None], gr
             if self.started:
                 ready()
 
-    Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=grace)).run([listener])
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        log_config=None if settings else uvicorn.config.LOGGING_CONFIG,
+        http=patient_protocol(settings.receive_seconds if settings else 30.0),
+        timeout_graceful_shutdown=math.ceil(settings.grace) if settings else 1,
+    )
+    Server(config).run([listener])
 
 
 def require() -> None:
