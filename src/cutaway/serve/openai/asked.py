@@ -17,7 +17,7 @@ from cutaway.serve.openai.choice import Choice, Told
 from cutaway.serve.openai.constraint import constraint
 from cutaway.serve.openai.errors import ApiError
 from cutaway.serve.openai.explain import Explainer, Following, check_explain
-from cutaway.serve.openai.requests import Choosing
+from cutaway.serve.openai.requests import Choosing, ResponseFormat
 from cutaway.serve.pool import Awake
 from cutaway.serve.writer import Job, Writer
 
@@ -75,7 +75,7 @@ class Asked:
                 )
         check_explain(body.explain, lm)
         settings = body.settings(lm, self.max_tokens, self.samples)
-        form = constraint(body.response_format, lm.tokenizer) if body.response_format else None
+        form = await asyncio.to_thread(constraint, body.response_format or ResponseFormat(), lm.tokenizer)
         texts = sequences(self.prompts, lm.tokenizer, settings)
         if form is not None:
             texts = [remade(one, logits_processors=(form(),)) for one in texts]
