@@ -10,7 +10,7 @@ STEPS ?= 8000
 # By itself first: asked for by another package, pip may take a build with gigabytes of GPU libraries.
 TORCH := torch==2.13.0
 
-.PHONY: help explore test test-slow fuzz lint types golden setup complete bench transfer builtin builtin-smoke web clean
+.PHONY: help explore test test-slow load fuzz lint types golden setup complete bench transfer builtin builtin-smoke web clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s '	'
@@ -25,6 +25,9 @@ complete: .venv/developer web/node_modules/.ready  ## what some tests want besid
 
 test: .venv/developer  ## the tests
 	$(BIN)/python -m pytest -n 2
+
+load: .venv/developer  ## the server under load: 64 clients for two minutes, a tenth of them hanging up (LOAD=seconds)
+	$(BIN)/python -m pytest -m slow -s tests/serve/openai/test_load.py
 
 test-slow: .venv/developer  ## the long campaigns: XL, full-size exports
 	$(BIN)/python -m pytest -m slow
