@@ -17,7 +17,7 @@ from cutaway.serve.openai.choice import Choice, Told
 from cutaway.serve.openai.constraint import constraint
 from cutaway.serve.openai.errors import ApiError
 from cutaway.serve.openai.explain import Explainer, Following, check_explain
-from cutaway.serve.openai.requests import Choosing, ResponseFormat
+from cutaway.serve.openai.requests import Choosing
 from cutaway.serve.pool import Awake
 from cutaway.serve.writer import Job, Writer
 
@@ -75,7 +75,8 @@ class Asked:
                 )
         check_explain(body.explain, lm)
         settings = body.settings(lm, self.max_tokens, self.samples)
-        form = await asyncio.to_thread(constraint, body.response_format or ResponseFormat(), lm.tokenizer)
+        wanted = body.response_format
+        form = await asyncio.to_thread(constraint, wanted, lm.tokenizer) if wanted is not None else None
         texts = sequences(self.prompts, lm.tokenizer, settings)
         if form is not None:
             texts = [remade(one, logits_processors=(form(),)) for one in texts]
