@@ -21,7 +21,7 @@ explore: .venv/user  ## open the explorer on the built-in model
 setup: .venv/developer  ## everything for working on Cutaway, in .venv
 
 complete: .venv/developer web/node_modules/.ready  ## what some tests want besides: lm-eval, the pages' Node packages
-	$(BIN)/pip install --quiet --disable-pip-version-check lm-eval accelerate $(TORCH)
+	$(BIN)/pip install --quiet --disable-pip-version-check 'lm-eval[api]' accelerate $(TORCH)
 
 test: .venv/developer  ## the tests
 	$(BIN)/python -m pytest -n 2

@@ -238,7 +238,7 @@ def measure(
     for number in range(rounds):
         for count in clients:
             for one in servers if number % 2 == 0 else servers[::-1]:
-                texts = max(1, 8 // count)
+                texts = max(1, 4 // count)
                 got = asyncio.run(load(one, count, texts, tokens, seed=1 + number))
                 runs.setdefault((count, one.name), []).append(got)
     return {count: {one.name: summary(runs[count, one.name]) for one in servers} for count in clients}

@@ -136,6 +136,19 @@ def test_models_are_loaded_on_demand_and_the_one_used_longest_ago_sleeps(running
     assert server.http.get("/v1/models/third").json()["loaded"] is True
 
 
+def test_a_model_that_cannot_be_loaded_is_refused_and_the_others_answer(running, folder, served_lm, tmp_path):
+    broken = tmp_path / "broken"
+    served_lm.save(broken)
+    server = running(folder, broken)
+    (broken / "model.safetensors").write_bytes(b"nothing")
+    for _ in range(2):
+        answer = server.post("/v1/completions", prompt="A", model="broken")
+        assert answer.status_code == 503 and answer.json()["error"]["code"] == "model_not_loaded"
+    assert server.texts("A", model="small", max_tokens=1)
+    served_lm.save(broken)
+    assert len(server.texts("A", model="broken", max_tokens=1)) == 1
+
+
 def test_a_shared_beginning_is_read_once(running, folder):
     server = running(folder, rows=4)
     long = list(range(5, 105))
