@@ -89,17 +89,26 @@ def test_a_browser_is_asked_for_the_key_once_and_pages_from_elsewhere_get_nothin
     _, secret = keys.add("me")
     client = serve(**ELSEWHERE)
     page = client.get("/")
-    assert page.status_code == 401 and "<form" in page.text and "default-src 'self'" not in page.text
+    assert page.status_code == 401 and "<form" in page.text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
     assert client.post("/enter", data={"key": "sk-cutaway-wrong"}).status_code == 401
     entered = client.post("/enter", data={"key": secret}, follow_redirects=False)
     assert entered.status_code == 303
     cookie = entered.headers["set-cookie"].lower()
     assert "httponly" in cookie and "samesite=strict" in cookie
     assert client.get("/api/models").status_code == 200 and client.get("/").status_code == 200
+    assert "default-src 'self'" in client.get("/").headers["content-security-policy"]
     for origin in ("https://evil.example", "null", "http://laptop.local:9000"):
         assert client.get("/api/models", headers={"Origin": origin}).status_code == 403, origin
     assert client.get("/api/models", headers={"Origin": "http://laptop.local:8000"}).status_code == 200
     assert "access-control-allow-origin" not in client.get("/v1/models").headers
+
+
+def test_a_page_that_is_named_may_ask_on_this_machine_too(serve):
+    client = serve(origins=("https://good.example",))
+    for origin, status in (("https://good.example", 200), ("https://evil.example", 403)):
+        assert client.get("/v1/models", headers={"Origin": origin}).status_code == status
+    assert client.get("/v1/models", headers={"Host": "evil.example"}).status_code == 403
 
 
 def test_other_pages_may_ask_only_where_they_are_named(serve, keys):

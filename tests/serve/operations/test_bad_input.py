@@ -13,34 +13,35 @@ from hypothesis import strategies as st
 
 from cutaway.serve.openai.events import event
 from cutaway.serve.operations.guard import Refused, plain_json
+from cutaway.serve.operations.patience import h11_protocol, httptools_protocol
 
 JSON = {"Content-Type": "application/json"}
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"[" * 100_000,
-        b'{"a":' * 100 + b"1" + b"}" * 100,
-        b'{"prompt": "x", "temperature": NaN}',
-        b'{"prompt": "x", "temperature": -Infinity}',
-        b'{"prompt": "x", "temperature": 1e999}',
-        b'{"prompt": "x", "max_tokens": ' + b"9" * 10_000 + b"}",
-        b'{"prompt": "x", "seed": 18446744073709551616}',
-        b'{"prompt": "\xff\xfe"}',
-        b'{"prompt": "\\ud800"}',
-        b'{"\\udfff": 1}',
-        b"\xef\xbb\xbf{}",
-        b"{'a': 1}",
-        b'{"a": 1} x',
-        b"\x00",
-    ],
-)
-def test_json_that_nobody_can_mean_is_refused_at_every_address(serve, body):
+BODIES = [
+    b"[" * 100_000,
+    b'{"a":' * 100 + b"1" + b"}" * 100,
+    b'{"prompt": "x", "temperature": NaN}',
+    b'{"prompt": "x", "temperature": -Infinity}',
+    b'{"prompt": "x", "temperature": 1e999}',
+    b'{"prompt": "x", "max_tokens": ' + b"9" * 10_000 + b"}",
+    b'{"prompt": "x", "seed": 18446744073709551616}',
+    b'{"prompt": "\xff\xfe"}',
+    b'{"prompt": "\\ud800"}',
+    b'{"\\udfff": 1}',
+    b"\xef\xbb\xbf{}",
+    b"{'a': 1}",
+    b'{"a": 1} x',
+    b"\x00",
+]
+
+
+def test_json_that_nobody_can_mean_is_refused_at_every_address(serve):
     client = serve()
     for path in ("/v1/completions", "/v1/chat/completions", "/v1/embeddings", "/v1/fine_tuning/jobs", "/api/traces"):
-        answer = client.post(path, content=body, headers=JSON)
-        assert answer.status_code == 400 and answer.json()["error"], (path, answer.text)
+        for body in BODIES:
+            answer = client.post(path, content=body, headers=JSON)
+            assert answer.status_code == 400 and answer.json()["error"], (path, body[:40], answer.text)
 
 
 def test_json_of_another_kind_than_asked_is_refused_with_its_place(serve):
@@ -121,17 +122,18 @@ def test_compressed_bodies_are_not_opened(serve):
         assert answer.status_code == 415
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/assets/..%2f..%2f..%2fpyproject.toml", "/%00",
-        "/v1/models/..%2f..%2fetc%2fpasswd", "/v1/files/..%2f..%2fetc%2fpasswd", "/v1/files/%00/content",
-        "/v1/fine_tuning/jobs/%2e%2e/events", "//etc/passwd", "/v1/models/%ff%fe", "/.git/config",
-    ],
-)  # fmt: skip
-def test_no_address_leads_out_of_the_server(serve, path):
-    answer = serve().get(path)
-    assert answer.status_code in (400, 404, 422) and "root:" not in answer.text
+PATHS = [
+    "/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/assets/..%2f..%2f..%2fpyproject.toml", "/%00",
+    "/v1/models/..%2f..%2fetc%2fpasswd", "/v1/files/..%2f..%2fetc%2fpasswd", "/v1/files/%00/content",
+    "/v1/fine_tuning/jobs/%2e%2e/events", "//etc/passwd", "/v1/models/%ff%fe", "/.git/config",
+]  # fmt: skip
+
+
+def test_no_address_leads_out_of_the_server(serve):
+    client = serve()
+    for path in PATHS:
+        answer = client.get(path)
+        assert answer.status_code in (400, 404, 422) and "root:" not in answer.text, (path, answer.text)
 
 
 def test_a_model_is_never_a_path(serve, model):
@@ -141,25 +143,26 @@ def test_a_model_is_never_a_path(serve, model):
         assert answer.status_code == 404 and answer.json()["error"]["code"] == "model_not_found", name
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Host": "evil.example"},
-        {"Host": "127.0.0.1.evil.example"},
-        {"Host": ""},
-        {"Origin": "https://evil.example"},
-        {"Content-Length": "-5"},
-        {"Content-Length": "1e3"},
-        {"X-Request-Id": "a\tb" * 100},
-        {"Content-Type": "application/json; charset=utf-7"},
-        {"Authorization": "Bearer " + "x" * 5_000},
-        {"Accept": "*/*;q=" + "9" * 1_000},
-    ],
-)
-def test_tricks_with_headers_get_an_answer_and_no_5xx(serve, headers):
-    answer = serve().post("/v1/completions", content=b"{}", headers={**JSON, **headers})
-    assert answer.status_code < 500
-    assert answer.headers.get("x-request-id", "").isprintable()
+HEADERS = [
+    {"Host": "evil.example"},
+    {"Host": "127.0.0.1.evil.example"},
+    {"Host": ""},
+    {"Origin": "https://evil.example"},
+    {"Content-Length": "-5"},
+    {"Content-Length": "1e3"},
+    {"X-Request-Id": "a\tb" * 100},
+    {"Content-Type": "application/json; charset=utf-7"},
+    {"Authorization": "Bearer " + "x" * 5_000},
+    {"Accept": "*/*;q=" + "9" * 1_000},
+]
+
+
+def test_tricks_with_headers_get_an_answer_and_no_5xx(serve):
+    client = serve()
+    for headers in HEADERS:
+        answer = client.post("/v1/completions", content=b"{}", headers={**JSON, **headers})
+        assert answer.status_code < 500, (headers, answer.text)
+        assert answer.headers.get("x-request-id", "").isprintable()
 
 
 def test_more_requests_than_are_taken_are_told_to_come_again():
@@ -194,13 +197,13 @@ def test_more_requests_than_are_taken_are_told_to_come_again():
     assert busy["status"] == 503 and (b"retry-after", b"1") in busy["headers"] and ended
 
 
-def test_a_head_that_comes_letter_by_letter_is_given_up():
+@pytest.mark.parametrize("kind", [httptools_protocol, h11_protocol])
+def test_a_head_that_comes_letter_by_letter_is_given_up(kind):
     import threading
 
     import uvicorn
 
     from cutaway.serve import start
-    from cutaway.serve.operations.patience import patient_protocol
 
     async def app(scope, receive, send):
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
@@ -213,12 +216,19 @@ def test_a_head_that_comes_letter_by_letter_is_given_up():
 
     listener = start.bind()
     options = {"log_level": "error", "lifespan": "off", "timeout_keep_alive": 3600}
-    server = uvicorn.Server(uvicorn.Config(app, http=patient_protocol(0.2), **options))
+    server = uvicorn.Server(uvicorn.Config(app, http=kind(0.2), **options))
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
     whole = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
     try:
-        for sent, answers in ((b"", 0), (whole[:-2], 0), (whole, 1), (whole + whole[:-3], 1), (whole + whole, 2)):
+        for sent, answers in (
+            (b"", 0),
+            (whole[:1], 0),
+            (whole[:-2], 0),
+            (whole, 1),
+            (whole + whole[:-3], 1),
+            (whole + whole, 2),
+        ):
             with socket.create_connection(listener.getsockname()) as client:
                 client.sendall(sent)
                 assert all_of(client).count(b"200 OK") == answers, sent

@@ -16,7 +16,7 @@ from schemathesis.python import asgi
 
 from cutaway.serve.server import ANY, create_server
 
-FEW = 2
+FEW = 1
 MANY = int(os.environ.get("CUTAWAY_CASES", "10000"))
 
 
