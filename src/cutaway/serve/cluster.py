@@ -6,6 +6,7 @@ state folder is shared. A replica that dies is replaced by Ray; a job of its is 
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from typing import Any
 
@@ -48,7 +49,7 @@ def run(settings: ServeSettings, blocking: bool = True, cores: float = 1.0) -> N
     import ray
 
     if not ray.is_initialized():
-        ray.init(include_dashboard=False, log_to_driver=False, logging_level="warning")
+        ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.WARNING)
     serve.start(http_options={"host": settings.host, "port": settings.port})
     serve.run(application(settings, cores), name=NAME, blocking=blocking)
 
