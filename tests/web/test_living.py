@@ -94,9 +94,7 @@ def test_a_number_in_the_picture_opens_how_it_was_made(show, settle, builtin):
     box = page.locator("canvas.living").bounding_box()
     chosen = int(page.locator("[data-made=address]").inner_text().split("[")[2].rstrip("]"))
     column = chosen + 1 if chosen < builtin.config.width - 1 else chosen - 1
-    spot = page.evaluate(
-        "column => document.querySelector('canvas.living').where('attention_norm', 1, column)", column
-    )
+    spot = page.evaluate("column => document.querySelector('canvas.living').where('attention_norm', 1, column)", column)
     page.mouse.click(box["x"] + spot["x"], box["y"] + spot["y"])
     page.wait_for_function("part => location.hash.includes(part)", arg=f"cell=out.0.{column}")
     settle(page)

@@ -139,6 +139,7 @@ def test_pointing_at_a_cell_of_the_table_explains_it(show, settle, builtin):
     page = show(at("softmax", layer=1, head=2))
     page.wait_for_selector("[data-role=table] .ground")
     settle(page)
+    page.locator("[data-role=table] .ground").scroll_into_view_if_needed()
     box = page.locator("[data-role=table] .ground").bounding_box()
     count = len(builtin.ids(TEXT))
     side = (box["width"] / count, box["height"] / count)
