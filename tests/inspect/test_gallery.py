@@ -60,8 +60,14 @@ def test_a_loop_is_what_is_written_three_times_in_a_row_up_to_the_end(ids, begin
 def test_the_likeliest_each_time_is_greedy_and_drawing_is_repeated_by_its_seed(tiny_lm):
     found, again = (gallery.loop(tiny_lm, count=20) for _ in range(2))
     assert found == again
-    greedy = tiny_lm.generate(gallery.BEGUN, 20, temperature=0).ids
-    assert [one.id for one in found.greedy.tokens] == greedy
+    prompt = [one.id for one in found.prompt]
+    assert [one.id for one in found.greedy.tokens] == tiny_lm.generate(prompt, 20, temperature=0).ids
+
+
+def test_what_was_written_before_counts_as_repeated():
+    assert gallery.repeated([], [1, 2, 3, 4, 5, 6]) == 0
+    assert gallery.repeated([1, 2, 3, 4], [1, 2, 3, 4]) == 1 / 4  # its last token ends the phrase of the prompt
+    assert gallery.repeated([], [7] * 20) > 0.7
 
 
 def test_four_words_are_four_examples_whose_mean_loss_is_told(tiny_lm):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -130,3 +131,58 @@ def test_the_story_takes_ninety_seconds_whatever_the_model(show, settle):
         page.wait_for_selector("canvas.living")
         told = page.evaluate("document.querySelector('canvas.living').told()")
         assert told == pytest.approx(90, rel=1e-3)
+
+
+def test_the_gallery_shows_pythons_numbers_of_every_example(show, settle, builtin):
+    from cutaway.inspect import gallery
+
+    page = show("#/gallery?text=hello&layer=1&head=2")
+    page.wait_for_selector("[data-exhibit=sizes] tbody tr")
+    settle(page)
+    assert page.locator(".exhibit .picture-of").count() == 7 and page.locator("main [role=alert]").count() == 0
+    words = gallery.four_words(builtin, 1, 2)
+
+    def shown() -> list[float]:
+        cells = page.locator("[data-exhibit=words] td data").all()
+        return [float(one.get_attribute("value")) for one in cells]
+
+    for name, table in (
+        ("With the mask", words.masked),
+        ("Without the mask", words.unmasked),
+        ("Scores", words.scores),
+    ):
+        page.get_by_text(name, exact=True).click()
+        settle(page)
+        assert shown() == pytest.approx(table.flatten().tolist(), rel=1e-4, abs=1e-6), name
+    weights = page.eval_on_selector_all(
+        "[data-exhibit=mixture] tr[data-weight]", "all => all.map(one => +one.dataset.weight)"
+    )
+    assert weights == pytest.approx(sorted(gallery.mixture(builtin).weights.tolist(), reverse=True)[:6], rel=1e-4)
+    loop = gallery.loop(builtin)
+    for name, written in (("greedy", loop.greedy), ("drawn", loop.drawn)):
+        there = page.locator(f"[data-written={name}]")
+        assert there.locator(".round").count() == len(written.tokens)
+        assert there.get_attribute("data-period") == str(written.period or "")
+    page.locator("[data-exhibit=words] .door").click()
+    page.wait_for_function("location.hash.startsWith('#/attention') && location.hash.includes('robot')")
+
+
+def test_generate_plays_once_by_itself_for_those_who_do_not_mind_motion(show, settle):
+    page = show("#/predict?text=Once+upon+a+time")
+    page.emulate_media(reduced_motion="no-preference")
+    page.evaluate("location.hash = '#/generate?text=Once+upon+a+time'")
+    page.wait_for_function("location.hash.includes('n=3')")
+    page.get_by_role("button", name="Pause").click()
+
+
+def test_a_stretch_of_it_is_recorded_as_a_film(show, settle):
+    page = show(at())
+    drawn(page, settle)
+    page.emulate_media(reduced_motion="no-preference")
+    page.get_by_role("button", name="Record a clip").click()
+    page.wait_for_function(f"{SAID}.stop.n >= 1")
+    with page.expect_download() as made:
+        page.get_by_role("button", name="Stop and save").click()
+    film = Path(made.value.path()).read_bytes()
+    assert made.value.suggested_filename.endswith((".webm", ".mp4"))
+    assert film[:4] == bytes.fromhex("1a45dfa3") or film[4:8] == b"ftyp"  # Matroska, or MP4

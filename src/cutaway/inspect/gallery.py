@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 ORDERS = " robot must obey orders"
 SECOND_LAW = "A robot must obey the orders given it"
 """As far as the article looks: what comes after a token has no part in it."""
-BEGUN = "The"
-WRITTEN = 60
+BEGUN = ("The", "The dog ran and ran and ran and", "no no no no no no no no")
+"""Beginnings for the loop, each more of a temptation: the first that ends in one is shown."""
+WRITTEN = 100
+PHRASE = 4
+"""So many tokens in a row are a phrase."""
 ROUNDS = 3
 """What is written three times in a row, one right after the other, is a loop."""
 
@@ -136,6 +139,8 @@ class Written(ViewResult):
     """The token where the first round of the loop begins; none without one."""
     period: int | None
     """So many tokens are repeated."""
+    repeated: float
+    """The share of its tokens with which a phrase ends that was written before, or stood in the prompt."""
 
 
 @dataclass(frozen=True)
@@ -148,16 +153,36 @@ class Loop(ViewResult):
     seed: int
 
 
-def loop(lm: LanguageModel, prompt: str = BEGUN, count: int = WRITTEN, seed: int = 1) -> Loop:
-    ids = lm.ids(prompt)
-    greedy = lm.generate(ids, count, temperature=0)
-    drawn = lm.generate(ids, count, temperature=1, top_k=40, seed=seed)
+def loop(lm: LanguageModel, count: int = WRITTEN, seed: int = 1) -> Loop:
+    """Of the beginnings the first that runs in a circle; if none does, the first."""
+    found = None
+    for begun in BEGUN:
+        ids = lm.ids(begun)
+        room = min(count, lm.config.context - len(ids))
+        greedy = lm.generate(ids, room, temperature=0).ids
+        if stuck(greedy)[1] is not None or found is None:
+            found = ids, room, greedy
+        if stuck(greedy)[1] is not None:
+            break
+    assert found is not None
+    ids, room, greedy = found
+    drawn = lm.generate(ids, room, temperature=1, top_k=40, seed=seed).ids
 
     def told(written: list[int]) -> Written:
-        begins, period = stuck(written)
-        return Written(tuple(token(lm.tokenizer, one) for one in written), begins, period)
+        shown = tuple(token(lm.tokenizer, one) for one in written)
+        return Written(shown, *stuck(written), repeated(ids, written))
 
-    return Loop(tuple(token(lm.tokenizer, one) for one in ids), told(greedy.ids), told(drawn.ids), seed)
+    return Loop(tuple(token(lm.tokenizer, one) for one in ids), told(greedy), told(drawn), seed)
+
+
+def repeated(prompt: list[int], written: list[int]) -> float:
+    """How much of a text ends a phrase that it has written before."""
+    ids, known, again = [*prompt, *written], set(), 0
+    for end in range(1, len(ids) + 1):
+        phrase = tuple(ids[max(0, end - PHRASE) : end])
+        again += end > len(prompt) and phrase in known
+        known.add(phrase)
+    return again / len(written) if written else 0.0
 
 
 def stuck(ids: list[int]) -> tuple[int | None, int | None]:

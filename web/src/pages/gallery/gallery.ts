@@ -31,6 +31,7 @@ export interface Written {
   tokens: Token[];
   begins: number | null;
   period: number | null;
+  repeated: number;
 }
 
 export interface Loop {

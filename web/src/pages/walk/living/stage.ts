@@ -235,7 +235,8 @@ export class Stage {
     const d = this.#dense;
     pen.setTransform(1, 0, 0, 1, 0, 0);
     pen.globalAlpha = 1;
-    pen.clearRect(0, 0, still.width, still.height);
+    pen.fillStyle = ink.paper; // not left open: a clip has no page behind it
+    pen.fillRect(0, 0, still.width, still.height);
     if (!scene.count) return;
     const fade = scene.stop <= 1 ? (scene.stop === 0 ? 0 : scene.way) : 1;
     const tide = Math.round(Math.max(0, Math.min(scene.height, scene.camera.y(scene.tide))) * d);
