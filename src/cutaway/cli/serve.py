@@ -28,6 +28,13 @@ def serve(models: list[str] | None = None, config: str | None = None, **flags: A
     settings = configuration.read_settings({**flags, "models": models}, config)
     for name in settings.models:
         options.locate(name)  # fetched now, with a bar, and refused now if there is none
+    if settings.replicas > 1 or settings.most_replicas > settings.replicas:
+        from cutaway.serve import cluster
+
+        screen.show(f"Ray Serve answers at http://{settings.host}:{settings.port}/v1; Ctrl-C stops it.")
+        with suppress(KeyboardInterrupt):
+            cluster.run(settings)
+        return
     from cutaway.serve.server import create_server
 
     app = create_server(settings)
@@ -36,13 +43,15 @@ def serve(models: list[str] | None = None, config: str | None = None, **flags: A
 
     def ready() -> None:
         screen.show(f"The explorer is at {address}/, the API at {address}/v1 (described in {address}/openapi.json).")
-        screen.show("From Python (pip install openai):\n", style="dim")
-        screen.show("  from openai import OpenAI")
+        screen.show("From Python (pip install openai):", style="dim")
         key = "sk-cutaway-..." if settings.needs_keys else "none"
-        screen.show(f'  client = OpenAI(base_url="{address}/v1", api_key="{key}")')
         name = next(iter(app.state.pool.offers))
         asked = f'client.completions.create(model="{name}", prompt="Once upon a time", max_tokens=60)'
-        screen.show(f"  print({asked}.choices[0].text)\n")
+        screen.put(  # not wrapped, to be copied
+            "\n  from openai import OpenAI\n"
+            f'  client = OpenAI(base_url="{address}/v1", api_key="{key}")\n'
+            f"  print({asked}.choices[0].text)\n\n"
+        )
         screen.show("Ctrl-C stops it.", style="dim")
 
     with suppress(KeyboardInterrupt):

@@ -62,7 +62,8 @@ def read_settings(
     for name, text in environment.items():
         if name.startswith(PREFIX) and name != f"{PREFIX}CONFIG":
             key = name.removeprefix(PREFIX).lower()
-            given[known(key, name)] = from_text(key, text, name)
+            known(key, name)
+            given[key] = from_text(key, text, name)
     given |= {
         name: from_text(name, value, f"--{name.replace('_', '-')}") if isinstance(value, str) else value
         for name, value in flags.items()
@@ -79,7 +80,7 @@ def read_file(path: Path) -> dict[str, Any]:
         raise CutawayError(f"{path} cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CutawayError(f"{path} is not valid TOML: {error}.") from None
-    return {known(key, str(path)): from_value(key, value, f"{path}: {key}") for key, value in given.items()}
+    return {key: from_value(known(key, str(path)), value, f"{path}: {key}") for key, value in given.items()}
 
 
 def known(key: str, where: str) -> str:

@@ -63,6 +63,7 @@ class ModelPool:
         self.settings = settings
         self.offers: dict[str, Offer] = {}
         self.awake: dict[str, Awake] = {}
+        self.loading: dict[str, asyncio.Task[None]] = {}
         self.lock = asyncio.Lock()
         self.forgotten: list[Callable[[str], None]] = []
         """Told the name of each model that is put to sleep."""
@@ -96,18 +97,45 @@ class ModelPool:
     async def use(self, name: str | None) -> AsyncIterator[Awake]:
         """The model, loaded if need be; it stays in memory while it is used."""
         offer = self.find(name)
-        async with self.lock:
-            model = self.awake.get(offer.name) or await self.wake(offer)
-            model.users += 1
+        while (model := self.awake.get(offer.name)) is None:
+            await asyncio.shield(self.waking(offer))  # whoever gives up does not break off what others wait for
+        model.users += 1
         try:
             yield model
         finally:
             model.users -= 1
             model.used = time.monotonic()
 
-    async def wake(self, offer: Offer) -> Awake:
-        """Load a model, after putting others to sleep where memory asks for it. Not from outside: see `use`."""
-        size = await asyncio.to_thread(self.size_of, offer)
+    def waking(self, offer: Offer) -> asyncio.Task[None]:
+        """The loading of a model, begun now if it is not under way; who asks for other models does not wait for it."""
+        if offer.name not in self.loading:
+            self.loading[offer.name] = task = asyncio.create_task(self.wake(offer))
+
+            def ended(done: asyncio.Task[None]) -> None:
+                del self.loading[offer.name]
+                _ = done.cancelled() or done.exception()  # those who wait hear of it
+
+            task.add_done_callback(ended)
+        return self.loading[offer.name]
+
+    async def wake(self, offer: Offer) -> None:
+        """Load a model, one at a time, after putting others to sleep where memory asks for it."""
+        async with self.lock:
+            try:
+                size = await asyncio.to_thread(self.size_of, offer)
+                self.make_room(offer, size)
+                made = await asyncio.to_thread(self.load, offer, size)
+            except (CutawayError, OSError) as error:
+                said = f"The model {offer.name} cannot be loaded: {error}"
+                raise ApiError(503, said, "model", "model_not_loaded") from error
+            if offer.name in self.offers:
+                self.awake[offer.name] = made
+            else:  # withdrawn meanwhile
+                made.close()
+                self.find(offer.name)
+
+    def make_room(self, offer: Offer, size: int) -> None:
+        """Put models to sleep that nobody uses, until there is memory for another."""
         while self.awake and sum(one.size for one in self.awake.values()) + size > self.settings.memory:
             idle = [(one.used, name) for name, one in self.awake.items() if not one.users]
             if not idle:
@@ -118,8 +146,6 @@ class ModelPool:
                     retry_after=5,
                 )
             self.sleep(min(idle)[1])
-        self.awake[offer.name] = made = await asyncio.to_thread(self.load, offer, size)
-        return made
 
     def load(self, offer: Offer, size: int) -> Awake:
         from cutaway.loading import load

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -24,10 +25,16 @@ from cutaway.serve.teaching.part import Teaching
 ANY = re.compile(".*")
 
 
+def local_or(origins: Sequence[str]) -> re.Pattern[str]:
+    """The names of this machine, and of the pages that may ask it."""
+    named = [re.escape(one.partition("://")[2]) for one in origins]
+    return re.compile("|".join([LOCAL.pattern, *named]), re.IGNORECASE)
+
+
 def create_server(settings: ServeSettings | None = None, hosts: re.Pattern[str] | None = None) -> FastAPI:
     """The whole server as an ASGI app. Where keys are asked for, it may be called by any name."""
     settings = settings or ServeSettings()
-    hosts = hosts or (ANY if settings.needs_keys else LOCAL)
+    hosts = hosts or (ANY if settings.needs_keys else local_or(settings.origins))
     pool = ModelPool(settings)
     explorer = Explorer([str(Path(one).resolve()) for one in settings.models if Path(one).exists()])
     explainer = Explainer(settings.explanations)

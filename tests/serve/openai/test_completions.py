@@ -51,7 +51,8 @@ def test_token_ids_are_prompts_and_several_prompts_give_several_texts(server, se
     ids = served_lm.ids(PROMPT)
     [text] = server.texts(PROMPT, temperature=0)
     assert server.texts(ids, temperature=0) == [text]
-    assert server.texts([ids, served_lm.ids("The fox")], temperature=0) == [text, *server.texts("The fox", temperature=0)]
+    fox = server.texts("The fox", temperature=0)
+    assert server.texts([ids, served_lm.ids("The fox")], temperature=0) == [text, *fox]
     assert server.texts([PROMPT, "The fox"], temperature=0)[0] == text
 
 
@@ -74,7 +75,8 @@ def test_log_probabilities_are_the_models_own_streamed_or_not(server, served_lm,
     assert told["token_logprobs"] == pytest.approx(wanted.logprobs, abs=1e-4)
     assert len(told["tokens"]) == len(wanted.ids) == len(told["text_offset"])
     assert all(20 <= len(one) <= 21 or len(set(one)) < 20 for one in told["top_logprobs"])
-    assert all(one[token] == value for one, token, value in zip(told["top_logprobs"], told["tokens"], told["token_logprobs"]))
+    for top, token, value in zip(told["top_logprobs"], told["tokens"], told["token_logprobs"], strict=True):
+        assert top[token] == value
     streamed = events(server.post("/v1/completions", prompt=PROMPT, stream=True, **asked).text)
     for name, values in told.items():
         parts = [one["choices"][0]["logprobs"] for one in streamed]

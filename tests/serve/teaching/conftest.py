@@ -44,7 +44,7 @@ def learner(tmp_path_factory, tiny_lm) -> Path:
 
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("models") / "learner"
-    shape = Config(vocabulary=len(tiny_lm.tokenizer), context=32, width=16, layers=1, heads=2)
+    shape = Config(vocabulary=len(tiny_lm.tokenizer), context=256, width=16, layers=1, heads=2)
     LanguageModel(GPT(shape), tiny_lm.tokenizer, "learner").save(folder)
     return folder
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import shutil
+import signal
 import sqlite3
 from pathlib import Path
 
@@ -22,17 +24,21 @@ def test_a_job_and_all_that_was_acknowledged_survive_kill_9_and_go_on_exactly(se
     with serving() as server:
         ours = openai.OpenAI(base_url=f"{server.address}/v1", api_key="none", max_retries=0)
         file = ours.files.create(file=("x.jsonl", lines(RECORDS)), purpose="fine-tune")
-        hyper = {"n_epochs": 200, "batch_size": 4, "learning_rate_multiplier": 1}
+        hyper = {"n_epochs": 250, "batch_size": 4, "learning_rate_multiplier": 1}
         job = ours.fine_tuning.jobs.create(model="learner", training_file=file.id, seed=5, hyperparameters=hyper)
         waiting = ours.fine_tuning.jobs.create(model="learner", training_file=file.id, hyperparameters={"n_epochs": 1})
-        with httpx.stream("GET", f"{server.address}/v1/files/{file.id}/content") as stream:
-            next(stream.iter_raw())
+        asked = {"model": "learner", "prompt": "The fox", "max_tokens": 20, "temperature": 0}
+        text = httpx.post(f"{server.address}/v1/completions", json=asked, timeout=None).json()["choices"][0]["text"]
+        stream = httpx.stream("POST", f"{server.address}/v1/completions", json=asked | {"stream": True}, timeout=None)
+        with stream as answer:
+            next(answer.iter_raw())
             until(lambda: ours.fine_tuning.jobs.checkpoints.list(job.id).data)
             before = {one.id for one in ours.fine_tuning.jobs.list_events(job.id, limit=1_000)}
             server.kill()
     with serving() as server:
         ours = openai.OpenAI(base_url=f"{server.address}/v1", api_key="none", max_retries=0)
         assert ours.files.content(file.id).read() == lines(RECORDS)
+        assert ours.completions.create(**asked).choices[0].text == text
         assert ours.fine_tuning.jobs.cancel(waiting.id).status == "cancelled"
         done = until(lambda: (now := ours.fine_tuning.jobs.retrieve(job.id)).finished_at and now)
         assert done.status == "succeeded", done.error
@@ -40,11 +46,18 @@ def test_a_job_and_all_that_was_acknowledged_survive_kill_9_and_go_on_exactly(se
         assert before <= {one.id for one in events}
         assert any("resumed" in one.message for one in events)
         steps = [one.data["step"] for one in events if one.type == "metrics"]
-        assert sorted(steps) == list(range(1, 401))  # each once
+        assert sorted(steps) == list(range(1, 501))  # each once
         assert done.fine_tuned_model in [one.id for one in ours.models.list()]
-        assert server.stop() == 0
+        more = asked | {"stream": True, "max_tokens": 240, "stream_options": {"include_usage": True}}
+        with httpx.stream("POST", f"{server.address}/v1/completions", json=more, timeout=None) as answer:
+            pieces = answer.iter_lines()
+            next(pieces)
+            server.process.send_signal(signal.SIGTERM)
+            rest = [line for line in pieces if line]  # a stream that has begun is finished
+        assert rest[-1] == "data: [DONE]" and '"finish_reason":"' in rest[-3], rest[-3:]
+        assert server.stop() in (0, -signal.SIGTERM)  # after all was saved
     alone = train.run(
-        tmp_path / "alone", records=RECORDS, task="completion", from_=str(learner), steps=400, batch=4, seed=5,
+        tmp_path / "alone", records=RECORDS, task="completion", from_=str(learner), steps=500, batch=4, seed=5,
         held_out=0, sample_every=0, learning_rate=learning_rate(learner), cache=str(tmp_path / "cache"),
     ).folder  # fmt: skip
     there = load_file(Path(settings.state) / "storage" / "models" / job.id / "model.safetensors")
@@ -59,6 +72,30 @@ def learning_rate(learner) -> float:
     from cutaway.train.plan import usual_rate
 
     return float(f"{usual_rate(count_parameters(checkpoint.read_config(learner))) / 10:.2e}")
+
+
+def test_a_model_whose_files_are_replaced_goes_on_as_it_was(settings, learner, tmp_path, still):
+    from dataclasses import replace
+
+    from fastapi.testclient import TestClient
+
+    from cutaway.serve.server import create_server
+
+    folder = tmp_path / "served"
+    shutil.copytree(learner, folder)
+    asked = {"prompt": "The fox", "max_tokens": 12, "temperature": 0}
+    app = create_server(replace(settings, models=(str(folder),)))
+    with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+        before = client.post("/v1/completions", json=asked).json()["choices"][0]["text"]
+        weights = folder / "model.safetensors"
+        size = weights.stat().st_size
+        with weights.open("r+b") as file:  # in place, as cp does
+            file.truncate(100)
+            file.truncate(size)
+        assert client.post("/v1/completions", json=asked).json()["choices"][0]["text"] == before
+        shutil.rmtree(folder)
+        assert client.post("/v1/completions", json=asked).json()["choices"][0]["text"] == before
+        assert client.get("/ready").status_code == 200
 
 
 def test_a_full_disk_takes_nothing_and_says_so(client, still, settings, monkeypatch):

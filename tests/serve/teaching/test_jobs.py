@@ -91,23 +91,23 @@ def test_what_cannot_be_taught_is_said_by_the_lesson(learner, tmp_path, capsys, 
         assert told["event"] == "error" and told["kind"] == "mistake" and said in told["message"], told
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"", "empty"),
-        (b"\n\n", "empty"),
-        (b"hello\n", "Line 1 of the file is not JSON"),
-        (b'{"prompt": "a", "completion": "b"}\n[1]\n', "Line 2 of the file is not a JSON object"),
-        (b'{"prompt": NaN}\n', "NaN"),
-        (b'{"prompt": "\xff"}\n', "Line 1 of the file is not UTF-8"),
-        (b"[" * 100_000 + b"\n", "Line 1 of the file is not"),
-        (b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00\x8c\x02os", "not UTF-8"),  # a pickle
-        (b"\x1f\x8b\x08\x00" + b"\x00" * 20, "not UTF-8"),  # gzip
-    ],
-)
-def test_a_file_that_holds_no_records_is_not_kept(client, still, content, said):
-    answer = client.post("/v1/files", files={"file": ("x.jsonl", content)}, data={"purpose": "fine-tune"})
-    assert answer.status_code == 400 and said in answer.json()["error"]["message"]
+NO_RECORDS = [
+    (b"", "empty"),
+    (b"\n\n", "empty"),
+    (b"hello\n", "Line 1 of the file is not JSON"),
+    (b'{"prompt": "a", "completion": "b"}\n[1]\n', "Line 2 of the file is not a JSON object"),
+    (b'{"prompt": NaN}\n', "NaN"),
+    (b'{"prompt": "\xff"}\n', "Line 1 of the file is not UTF-8"),
+    (b"[" * 100_000 + b"\n", "Line 1 of the file is not"),
+    (b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00\x8c\x02os", "not UTF-8"),  # a pickle
+    (b"\x1f\x8b\x08\x00" + b"\x00" * 20, "not UTF-8"),  # gzip
+]
+
+
+def test_a_file_that_holds_no_records_is_not_kept(client, still):
+    for content, said in NO_RECORDS:
+        answer = client.post("/v1/files", files={"file": ("x.jsonl", content)}, data={"purpose": "fine-tune"})
+        assert answer.status_code == 400 and said in answer.json()["error"]["message"], (content[:40], answer.text)
     assert client.get("/v1/files").json()["data"] == []
 
 
@@ -165,7 +165,7 @@ def test_lists_come_in_the_order_they_were_made_even_when_the_clock_jumps(client
 
 
 def test_the_name_of_a_file_is_shown_and_never_used(client, still, tmp_path):
-    for given in ("../../etc/passwd", "..\\..\\evil.jsonl", "a\u0000b", "x" * 5_000):
+    for given in ("../../etc/passwd", "..\\..\\evil.jsonl", "a:b|c\u202e", "x" * 300):
         sent = {"file": (given, lines(RECORDS))}
         answer = client.post("/v1/files", files=sent, data={"purpose": "fine-tune"})
         assert answer.status_code == 200 and "/" not in answer.json()["filename"], answer.text

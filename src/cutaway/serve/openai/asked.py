@@ -75,7 +75,8 @@ class Asked:
                 )
         check_explain(body.explain, lm)
         settings = body.settings(lm, self.max_tokens, self.samples)
-        form = constraint(body.response_format, lm.tokenizer) if body.response_format else None
+        wanted = body.response_format
+        form = await asyncio.to_thread(constraint, wanted, lm.tokenizer) if wanted is not None else None
         texts = sequences(self.prompts, lm.tokenizer, settings)
         if form is not None:
             texts = [remade(one, logits_processors=(form(),)) for one in texts]

@@ -92,8 +92,10 @@ def constraint(wanted: ResponseFormat, tokenizer: Tokenizer) -> Callable[[], Con
     if problem := LLMatcher.validate_grammar(grammar, guide(tokenizer)):
         raise ApiError(400, f"This form cannot be followed: {problem}"[:500], "response_format")
 
+    fresh = LLMatcher(guide(tokenizer), grammar)
+
     def make() -> Constraint:
-        return Constraint(tokenizer, LLMatcher(guide(tokenizer), grammar))
+        return Constraint(tokenizer, fresh.deep_copy())
 
     return make
 

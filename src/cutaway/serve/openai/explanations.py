@@ -26,7 +26,7 @@ from cutaway.serve.explorer import read_changes
 from cutaway.serve.openai.completions import read_prompts
 from cutaway.serve.openai.errors import ApiError
 from cutaway.serve.openai.events import unless_gone
-from cutaway.serve.openai.explain import Explainer, compute, explained_views, parameters_of
+from cutaway.serve.openai.explain import Explainer, compute, explained_views, find_view, parameters_of
 from cutaway.serve.openai.requests import Body, Ids, ModelName, Text
 from cutaway.serve.part import Part
 from cutaway.serve.pool import ModelPool
@@ -93,6 +93,11 @@ class Explanations(Part):
                 f"/{view.name}", self.answering(view), methods=["POST"], name=f"explain_{view.name}",
                 summary=view.title, description=view.about.partition("\n")[0], response_model=None,
             )  # fmt: skip
+
+        @api.post("/{name}", include_in_schema=False)
+        async def unknown(name: str) -> None:
+            find_view(name)
+
         app.include_router(api)
 
     def answering(self, view: View) -> Callable[..., Any]:

@@ -24,7 +24,7 @@ OPEN = ("/health", "/ready")
 """What anyone may ask: a load balancer has no key."""
 SCOPES = (
     ("/v1/files", "teach"), ("/v1/fine_tuning", "teach"), ("/api/jobs", "teach"), ("/metrics", "metrics"),
-    ("/api", "explain"), ("/v1/explain", "explain"), ("/v1", "use"), ("/tokenize", "use"), ("/detokenize", "use"),
+    ("/api", "explain"), ("/v1/explanations", "explain"), ("/v1", "use"), ("/tokenize", "use"), ("/detokenize", "use"),
     ("/openapi.json", None),
 )  # fmt: skip
 """What each address asks of a key; None: any key will do. The page itself and its files are no secret."""
@@ -34,6 +34,11 @@ input,button{font:inherit;padding:.5rem;width:100%%;box-sizing:border-box;margin
 <h1>Cutaway</h1>%s<form method="post" action="/enter"><label for="key">API key · API 密钥 · Ключ API</label>
 <input id="key" name="key" type="password" autocomplete="current-password" required autofocus>
 <button>Enter · 进入 · Войти</button></form>"""
+FORM_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
+    "frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store",
+}  # fmt: skip
 REFUSED = "<p role='alert'>This key is not in force. · 此密钥无效。 · Этот ключ не действует.</p>"
 
 
@@ -66,7 +71,7 @@ class Access:
         except Unavailable as error:
             return refusal(path, 503, str(error), {"Retry-After": "2"})
         if wanted == "":
-            return HTMLResponse(FORM % "", 401) if path in ("/", "/index.html") and key is None else None
+            return HTMLResponse(FORM % "", 401, FORM_HEADERS) if path in ("/", "/index.html") and key is None else None
         if key is None:
             said = "This server needs an API key that is in force: Authorization: Bearer KEY."
             return refusal(path, 401, said, {"WWW-Authenticate": "Bearer"})
@@ -85,7 +90,7 @@ class Access:
                 break
         [secret, *_] = parse_qs(body.decode("utf-8", "replace")).get("key", [""])
         if await asyncio.to_thread(self.find, secret.strip()) is None:
-            return HTMLResponse(FORM % REFUSED, 401)
+            return HTMLResponse(FORM % REFUSED, 401, FORM_HEADERS)
         answer = RedirectResponse("/", 303)
         answer.set_cookie(COOKIE, secret.strip(), httponly=True, samesite="strict", path="/")
         return answer

@@ -28,6 +28,8 @@ SECONDS = (0.005, 0.02, 0.1, 0.3, 1, 3, 10, 30, 120, 600)
 METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS")
 
 log = logging.getLogger("cutaway.requests")
+Values = Callable[[], dict[Any, float]]
+"""Figures, by the values of their labels."""
 Span = Callable[[Scope], AbstractContextManager[Any]]
 
 
@@ -51,22 +53,22 @@ class Figures:
         )  # fmt: skip
         self.running = Gauge("cutaway_requests_running", "Requests being answered.", registry=self.registry)
 
-    def ask(self, name: str, about: str, label: str, values: Callable[[], dict[str, float]]) -> None:
+    def ask(self, name: str, about: str, labels: tuple[str, ...], values: Values) -> None:
         """Figures that are looked up when they are asked for."""
-        self.registry.register(Asked(name, about, label, values))
+        self.registry.register(Asked(name, about, labels, values))
 
     def text(self) -> bytes:
         return generate_latest(self.registry)
 
 
 class Asked:
-    def __init__(self, name: str, about: str, label: str, values: Callable[[], dict[str, float]]):
-        self.name, self.about, self.label, self.values = name, about, label, values
+    def __init__(self, name: str, about: str, labels: tuple[str, ...], values: Values):
+        self.name, self.about, self.labels, self.values = name, about, labels, values
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        family = GaugeMetricFamily(self.name, self.about, labels=[self.label])
-        for value, count in self.values().items():
-            family.add_metric([value], count)
+        family = GaugeMetricFamily(self.name, self.about, labels=self.labels)
+        for values, count in self.values().items():
+            family.add_metric(values, count)
         return [family]
 
     def describe(self) -> Iterable[GaugeMetricFamily]:

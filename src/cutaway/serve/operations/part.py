@@ -29,17 +29,23 @@ class Operations(Part):
     def __init__(self, settings: ServeSettings, pool: ModelPool, database: Database | None):
         self.settings, self.pool, self.database = settings, pool, database
         self.figures = Figures()
-        self.figures.ask("cutaway_models", "Models of the server.", "state", self.models)
+        self.figures.ask("cutaway_models", "Models of the server.", ("state",), self.models)
         if database is not None:
-            self.figures.ask("cutaway_jobs", "Fine-tuning jobs.", "status", self.jobs)
+            self.figures.ask("cutaway_jobs", "Fine-tuning jobs.", ("status",), self.jobs)
+        self.figures.ask("cutaway_texts", "Texts and tokens of each model in memory.", ("model", "figure"), self.texts)
         self.ready = False
 
-    def models(self) -> dict[str, float]:
-        return {"offered": len(self.pool.offers), "loaded": len(self.pool.awake)}
+    def texts(self) -> dict[tuple[str, str], float]:
+        awake = list(self.pool.awake.items())
+        return {(name, figure): count for name, one in awake for figure, count in one.writer.figures().items()}
 
-    def jobs(self) -> dict[str, float]:
+    def models(self) -> dict[tuple[str, ...], float]:
+        return {("offered",): len(self.pool.offers), ("loaded",): len(self.pool.awake)}
+
+    def jobs(self) -> dict[tuple[str, ...], float]:
         try:
-            return dict(Jobs(self.database).counts()) if self.database is not None else {}
+            counts = Jobs(self.database).counts() if self.database is not None else {}
+            return {(status,): count for status, count in counts.items()}
         except Unavailable:
             return {}
 

@@ -203,15 +203,15 @@ def explained() -> Iterator[None]:
     """What a database says, for the one who asked."""
     try:
         yield
-    except errors.OperationalError as error:
+    except (errors.IntegrityError, errors.DataError, errors.ProgrammingError):
+        raise  # a mistake of ours
+    except errors.DBAPIError as error:
         said = str(error.orig)
         if "full" in said or "No space left" in said:
             raise Unavailable("The disk is full, and nothing was written. Make room and try again.", True) from error
         if "locked" in said or "busy" in said:
             raise Unavailable("The database is busy, and nothing was written. Try again in a moment.") from error
         raise Unavailable(f"The database does not answer: {said.strip()}.") from error
-    except errors.InterfaceError as error:
-        raise Unavailable(f"The database does not answer: {str(error.orig).strip()}.") from error
 
 
 def hidden(address: str) -> str:
