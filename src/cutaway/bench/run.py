@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from html import escape
+from importlib.metadata import version
 from typing import Any, Protocol
 
 import numpy as np
@@ -53,6 +54,8 @@ class Runner(Protocol):
     weights: str
     bits: float
     """A weight takes, its scales included."""
+    build: str
+    """Which version it is, and for which processor it was built: by its own account."""
 
     def decode(self, tokens: int) -> float | None: ...
     def prompt(self, tokens: int) -> float | None: ...
@@ -70,8 +73,12 @@ class Row:
     batch16: float | None
     limit: float
     """What decoding could be if nothing but reading every weight once took time."""
+    build: str = ""
+    """How the engine was built, by its own account."""
     spread: dict[str, float] = field(default_factory=dict)
     """The distance of the quartiles over the median, for each measure."""
+    rounds: dict[str, list[float]] = field(default_factory=dict)
+    """What each round gave."""
     first: float | None = None
     """Seconds from the command to its first token, the file in the page cache."""
     memory: float | None = None
@@ -134,7 +141,9 @@ def measure(
             prompt=median(results["prompt"]),
             batch16=median(results["batch16"]),
             limit=bandwidth * 1e9 / (float(weights) * runner.bits / 8),
+            build=runner.build,
             spread={name: spread(results[name]) for name in MEASURES if results[name]},
+            rounds={name: [round(speed, 2) for speed in results[name]] for name in MEASURES if results[name]},
         )
         for runner, results in zip(runners, found, strict=True)
     ]
@@ -190,6 +199,7 @@ class NativeRunner:
         matrices = [(math.prod(place.shape), place.packed) for place in places(config, weights) if place.packed]
         self.bits = sum(count * BITS[kind] for count, kind in matrices) / sum(count for count, _ in matrices)
         self.runs = Engine(random_weights(config, weights))
+        self.build = f"cutaway {version('cutaway')}: {self.runs.kernels} kernels"
         self.ids = np.random.default_rng(0).integers(0, config.vocabulary, config.context).tolist()
 
     def decode(self, tokens: int) -> float:

@@ -15,11 +15,12 @@ struct Shape {
 
 extern "C" {
 const char* cutaway_kernels(const char*);
-int32_t cutaway_pack(int32_t, int32_t, int32_t, const float*, uint8_t*, int32_t);
+int32_t cutaway_pack(int32_t, int32_t, int32_t, const float*, uint8_t*, int32_t, const float*);
 void cutaway_unpack(int32_t, int32_t, int32_t, const uint8_t*, float*);
 uint64_t cutaway_model_bytes(const Shape*);
 int32_t cutaway_model_layout(const Shape*, uint64_t*);
 void* cutaway_open(const Shape*, const uint8_t*, int32_t, const char*);
+void cutaway_pace(void*, int32_t, int32_t, int32_t);
 void cutaway_close(void*);
 void* cutaway_text_new(const void*);
 void* cutaway_text_fork(const void*);
@@ -82,7 +83,7 @@ static void try_shape(Shape shape, const char* kernels) {
         std::vector<float> numbers(static_cast<size_t>(rows) * (inputs ? inputs : 1));
         for (float& number : numbers) number = normal(dice);
         if (inputs) {
-            cutaway_pack(shape.kind, rows, inputs, numbers.data(), memory + places[i], 2);
+            cutaway_pack(shape.kind, rows, inputs, numbers.data(), memory + places[i], 2, nullptr);
             cutaway_unpack(shape.kind, rows, inputs, memory + places[i], numbers.data());
         } else {
             std::memcpy(memory + places[i], numbers.data(), sizeof(float) * numbers.size());
@@ -90,6 +91,7 @@ static void try_shape(Shape shape, const char* kernels) {
     }
     for (int threads = 1; threads <= 3; threads++) {
         void* model = cutaway_open(&shape, memory, threads, kernels);
+        cutaway_pace(model, 64 << (2 * threads), threads % 2, 1 << 12);
         std::thread other([&] { use(model, shape, 7); });
         use(model, shape, 8);
         other.join();

@@ -111,6 +111,7 @@ def describe(library: ctypes.CDLL) -> None:
         ("model_bytes", size, [shape]),
         ("model_layout", number, [shape, pointer]),
         ("open", pointer, [shape, pointer, number, text]),
+        ("pace", None, [pointer, number, number]),
         ("close", None, [pointer]),
         ("text_new", pointer, [pointer]),
         ("text_fork", pointer, [pointer]),

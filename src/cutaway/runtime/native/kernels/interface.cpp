@@ -70,16 +70,17 @@ int32_t cutaway_product(const char* name, int32_t kind, int32_t rows, int32_t in
         if (kernels == nullptr) throw std::runtime_error("no such kernels here");
         const Matrix matrix{static_cast<Kind>(kind), rows, inputs, packed};
         const size_t padded = matrix.padded();
-        std::vector<float> real(count * padded), scales(count * padded);
-        std::vector<int8_t> ints(count * padded * 2);
-        std::vector<int32_t> sums(count * padded);
+        std::vector<float> real(count * padded), scales(up(count, 16) * padded);
+        std::vector<int8_t> ints(up(count, 16) * padded * 2);
+        std::vector<int32_t> sums(up(count, 16) * padded);
         const Rows from{matrix.kind, count, matrix.padded(), real.data(), padded, ints.data(), padded * 2, scales.data(),
-                        sums.data()};
+                        sums.data(), std::min(count, kernels->together)};
         for (int row = 0; row < count; row++) {
             std::copy_n(x + static_cast<size_t>(row) * inputs, inputs, real.data() + row * padded);
             if (kernels->quantises(matrix.kind)) kernels->quantise(x + static_cast<size_t>(row) * inputs, inputs, from, row);
         }
-        kernels->product(matrix, 0, matrix.tiles(), from, {STORE, GELU_TANH, nullptr, out, static_cast<size_t>(rows)});
+        kernels->product(matrix, 0, matrix.tiles(), from, {STORE, GELU_TANH, nullptr, out, static_cast<size_t>(rows)},
+                         {1024, packed + matrix.bytes(), nullptr});
     });
 }
 
@@ -110,6 +111,11 @@ void* cutaway_open(const Shape* shape, const uint8_t* weights, int32_t threads, 
         model = new Model(*shape, weights, std::max(1, threads), *kernels);
     });
     return model;
+}
+
+// How far ahead weights are fetched, and into which cache: the speed changes, and nothing else.
+void cutaway_pace(void* model, int32_t ahead, int32_t waiting) {
+    static_cast<Model*>(model)->set_pace({ahead, waiting});
 }
 
 void cutaway_close(void* model) { delete static_cast<Model*>(model); }

@@ -19,14 +19,6 @@ size_t apart(size_t bytes) {
     return rest < 1024 ? bytes + 1024 - rest : rest > 3072 ? bytes + 5120 - rest : bytes;
 }
 
-constexpr int EARLY = 1 << 14;  // bytes
-
-// Whoever ends a matrix begins to fetch the next one, so that memory is not idle while the threads meet.
-void fetch(const Matrix& matrix, int tile) {
-    const uint8_t* from = matrix.tile(tile);
-    for (int at = 0; at < EARLY; at += 64) __builtin_prefetch(from + at, 0, 2);
-}
-
 // Where piece `n` of `pieces` begins.
 int edge(const Matrix& matrix, int n, int pieces) {
     return static_cast<int>(static_cast<int64_t>(matrix.tiles()) * n / pieces);
@@ -90,6 +82,11 @@ Model::Model(const Shape& given, const uint8_t* weights, int threads, const Kern
     scratch_.make(threads_.count() * QUERIES * (up(shape.context, BLOCK) + up(shape.head_width(), LANES)));
 }
 
+void Model::set_pace(const Pace& pace) {
+    std::lock_guard<std::mutex> alone(busy_);
+    pace_ = pace;
+}
+
 Matrix Model::matrix(size_t at, int rows, int inputs) const { return {kind_of(shape), rows, inputs, weights_ + at}; }
 
 Matrix Model::vocabulary(size_t at) const {
@@ -139,7 +136,8 @@ void Model::forward(const Row* rows, int count) {
     const int padded = static_cast<int>(up(shape.width, group_of(kind)));
     const int hidden_padded = static_cast<int>(up(shape.mlp_width, group_of(kind)));
     auto rows_of = [&](Room<float>& from, size_t stride, int numbers) {
-        return Rows{kind, count, numbers, from.data(), stride, whole_.data(), whole_row_, scales_.data(), sums_.data()};
+        return Rows{kind, count, numbers, from.data(), stride, whole_.data(), whole_row_, scales_.data(), sums_.data(),
+                    std::min(count, kernels.together)};
     };
     const Rows normed = rows_of(normed_, row_, padded), merged = rows_of(merged_, row_, padded);
     const Rows hidden = rows_of(hidden_, hidden_row_, hidden_padded);
@@ -182,10 +180,16 @@ void Model::prepare(const Rows& rows, const float* from, size_t stride, int widt
 
 void Model::multiply(const Matrix& matrix, const Rows& rows, const Finish& finish, const Matrix& next) {
     const int pieces = std::min(matrix.tiles(), PIECES * threads_.count());
-    const int late = pieces - threads_.count(), next_pieces = std::min(next.tiles(), PIECES * threads_.count());
-    threads_.run(pieces, [&](int piece, int) {
-        kernels.product(matrix, edge(matrix, piece, pieces), edge(matrix, piece + 1, pieces), rows, finish);
-        if (piece >= late) fetch(next, edge(next, std::min(piece - late, next_pieces - 1), next_pieces));
+    const int next_pieces = std::min(next.tiles(), PIECES * threads_.count());
+    auto begins = [](const Matrix& one, int piece, int of) { return one.tile(edge(one, piece, of)); };
+    threads_.run(pieces, [&](int piece, int thread) {
+        const int own_end = threads_.first_of(thread + 1, pieces);
+        const bool own = piece < own_end && piece >= threads_.first_of(thread, pieces);
+        const uint8_t* end = begins(matrix, own ? own_end : piece + 1, pieces);
+        const uint8_t* after = begins(next, threads_.first_of(thread, next_pieces), next_pieces);
+        kernels.product(matrix, edge(matrix, piece, pieces), edge(matrix, piece + 1, pieces), rows, finish,
+                        {pace_.ahead, end, own ? after : nullptr});
+        if (own && piece + 1 == own_end) threads_.fetch_while_waiting(thread, after + pace_.ahead, pace_.waiting);
     });
 }
 
@@ -238,7 +242,7 @@ void Model::score(const Row* rows, int count) {
     normalise(scored, layout_.final_norm, layout_.final_norm_bias);
     const Kind kind = tokens_kind_of(shape);
     const Rows normed{kind, scored, static_cast<int>(up(shape.width, group_of(kind))), normed_.data(), row_,
-                      whole_.data(), whole_row_, scales_.data(), sums_.data()};
+                      whole_.data(), whole_row_, scales_.data(), sums_.data(), std::min(scored, kernels.together)};
     prepare(normed, normed_.data(), row_, shape.width);
     multiply(vocabulary(layout_.output), normed,
              {STORE, GELU_TANH, nullptr, scores, static_cast<size_t>(shape.vocabulary)},

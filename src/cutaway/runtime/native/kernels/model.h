@@ -41,6 +41,12 @@ class Room {
     std::unique_ptr<Number[], Free> numbers_;
 };
 
+// How weights are fetched before they are needed. It changes the speed and nothing else.
+struct Pace {
+    int32_t ahead = 8192;       // bytes
+    int32_t waiting = 1 << 16;  // bytes more while a thread has nothing to do
+};
+
 class Model {
   public:
     // `weights` must outlive the model, and be aligned to 64 bytes.
@@ -52,6 +58,7 @@ class Model {
 
     const Shape shape;
     const Kernels& kernels;
+    void set_pace(const Pace& pace);
 
   private:
     struct Row {
@@ -78,6 +85,7 @@ class Model {
     const Layout layout_;
     const uint8_t* weights_;
     Threads threads_;
+    Pace pace_;
     std::mutex busy_;
     size_t row_, hidden_row_, all_row_, whole_row_;
     Room<float> residual_, normed_, all_, merged_, hidden_, scales_, scratch_;
