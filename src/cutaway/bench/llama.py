@@ -1,4 +1,4 @@
-"""llama.cpp: as it was built for this processor (`pip install llama-cpp-python` compiles it), or else the portable wheel."""
+"""llama.cpp as it was built for this processor (`pip install llama-cpp-python` does that), or else a portable wheel."""
 
 from __future__ import annotations
 

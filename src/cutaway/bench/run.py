@@ -22,7 +22,7 @@ from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
 from cutaway.runtime.native.engine import Engine
 from cutaway.runtime.native.library import KINDS, default_threads
-from cutaway.runtime.native.pack import Packed, memory_of, pack, places, size_of
+from cutaway.runtime.native.pack import Packed, memory_of, pack, places, size_of, weights_read
 
 MEASURES = ("decode", "prompt", "batch16")
 TEXTS = 16
@@ -132,7 +132,7 @@ def measure(
         if number and now - begun + (now - started) > amount.seconds:
             break
     bandwidth = max(bandwidths)
-    weights = sum(np.prod(place.shape) for place in places(config, "float32") if place.packed)
+    weights = sum(math.prod(place.shape) for place in weights_read(config, "float32"))
     rows = [
         Row(
             runner.engine,
@@ -196,8 +196,8 @@ class NativeRunner:
 
     def __init__(self, config: Config, weights: str):
         self.weights = weights
-        matrices = [(math.prod(place.shape), place.packed) for place in places(config, weights) if place.packed]
-        self.bits = sum(count * BITS[kind] for count, kind in matrices) / sum(count for count, _ in matrices)
+        matrices = [(math.prod(place.shape), BITS[str(place.packed)]) for place in weights_read(config, weights)]
+        self.bits = sum(count * bits for count, bits in matrices) / sum(count for count, _ in matrices)
         self.runs = Engine(random_weights(config, weights))
         self.build = f"cutaway {version('cutaway')}: {self.runs.kernels} kernels"
         self.ids = np.random.default_rng(0).integers(0, config.vocabulary, config.context).tolist()

@@ -17,7 +17,7 @@ KINDS = ("float32", "bfloat16", "int8", "int4")
 """How the matrices may be held: 32 or 16 bits a weight, or 8.25 or 4.5 with the scales of their groups (int4 holds the
 token embedding in int8)."""
 
-VERSION = 3
+VERSION = 4
 
 
 class Shape(ctypes.Structure):
@@ -111,7 +111,8 @@ def describe(library: ctypes.CDLL) -> None:
         ("model_bytes", size, [shape]),
         ("model_layout", number, [shape, pointer]),
         ("open", pointer, [shape, pointer, number, text]),
-        ("pace", None, [pointer, number, number]),
+        ("fetch_ahead", None, [pointer, number]),
+        ("fetches_ahead", number, [pointer]),
         ("close", None, [pointer]),
         ("text_new", pointer, [pointer]),
         ("text_fork", pointer, [pointer]),

@@ -25,7 +25,7 @@ int guarded(const Work& work) {
 
 extern "C" {
 
-int cutaway_version() { return 3; }
+int cutaway_version() { return 4; }
 
 const char* cutaway_error() { return complaint; }
 
@@ -99,7 +99,7 @@ int32_t cutaway_model_layout(const Shape* shape, uint64_t* places) {
             *at++ = place;
     *at++ = layout.final_norm;
     *at++ = layout.final_norm_bias;
-    if (!shape->tied) *at++ = layout.output;
+    if (!shape->shares_tokens()) *at++ = layout.output;
     return static_cast<int32_t>(at - places);
 }
 
@@ -113,10 +113,11 @@ void* cutaway_open(const Shape* shape, const uint8_t* weights, int32_t threads, 
     return model;
 }
 
-// How far ahead weights are fetched, and into which cache: the speed changes, and nothing else.
-void cutaway_pace(void* model, int32_t ahead, int32_t waiting) {
-    static_cast<Model*>(model)->set_pace({ahead, waiting});
-}
+// How many bytes ahead weights are fetched (the speed changes, and nothing else), instead of finding out.
+void cutaway_fetch_ahead(void* model, int32_t bytes) { static_cast<Model*>(model)->fetch_ahead(bytes); }
+
+// What was found to be best; 0 while that is being tried.
+int32_t cutaway_fetches_ahead(void* model) { return static_cast<Model*>(model)->fetches_ahead(); }
 
 void cutaway_close(void* model) { delete static_cast<Model*>(model); }
 

@@ -41,10 +41,21 @@ class Room {
     std::unique_ptr<Number[], Free> numbers_;
 };
 
-// How weights are fetched before they are needed. It changes the speed and nothing else.
-struct Pace {
-    int32_t ahead = 8192;       // bytes
-    int32_t waiting = 1 << 16;  // bytes more while a thread has nothing to do
+// How far ahead weights are fetched, in bytes: it changes the speed and nothing else. What is best depends on the processor,
+// its memory and the kind of weights, so the first steps of one token each try every distance in turn; what they take says
+// which one stays.
+class Pace {
+  public:
+    int ahead() const { return ahead_; }
+    void fix(int bytes) { ahead_ = bytes, trials_ = ENOUGH; }
+    bool settled() const { return trials_ == ENOUGH; }
+    void took(double seconds);  // by a step of one token
+
+  private:
+    static constexpr int DISTANCES[] = {8192, 1024, 2048, 4096, 16384};
+    static constexpr int COUNT = sizeof DISTANCES / sizeof *DISTANCES, EACH = 9, ENOUGH = COUNT * EACH;
+    int ahead_ = DISTANCES[0], trials_ = 0;
+    double seconds_[COUNT][EACH];
 };
 
 class Model {
@@ -58,7 +69,8 @@ class Model {
 
     const Shape shape;
     const Kernels& kernels;
-    void set_pace(const Pace& pace);
+    void fetch_ahead(int bytes);  // from now on, instead of trying
+    int fetches_ahead();
 
   private:
     struct Row {
@@ -79,7 +91,7 @@ class Model {
     void attend(const Row* rows, int count, int layer);
     void score(const Row* rows, int count);
     Matrix matrix(size_t at, int rows, int inputs) const;
-    Matrix vocabulary(size_t at) const;
+    Matrix output() const;
     const float* floats(size_t at) const { return reinterpret_cast<const float*>(weights_ + at); }
 
     const Layout layout_;
