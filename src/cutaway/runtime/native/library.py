@@ -108,6 +108,7 @@ def describe(library: ctypes.CDLL) -> None:
         ("pack", number, [number, number, number, pointer, pointer, number, pointer]),
         ("unpack", None, [number, number, number, pointer, pointer]),
         ("product", number, [text, number, number, number, pointer, number, pointer, pointer]),
+        ("read_memory", ctypes.c_double, [pointer, size, number]),
         ("model_bytes", size, [shape]),
         ("model_layout", number, [shape, pointer]),
         ("open", pointer, [shape, pointer, number, text]),

@@ -77,7 +77,7 @@ def config_of(config: Config, weights: str) -> Config:
 
 
 def weights_read(config: Config, weights: str) -> list[Placed]:
-    """The matrices that all of is read for every token: of an embedding that is not the output matrix, too, one row is."""
+    """The matrices that are read whole for every token; of an embedding that is not also the output, one row is."""
     matrices = [place for place in places(config, weights) if place.packed]
     apart = any(place.name == OUTPUT for place in matrices)
     return [place for place in matrices if not (apart and place.name == EMBEDDING)]

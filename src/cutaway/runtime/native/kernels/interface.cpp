@@ -1,5 +1,6 @@
 // What Python calls (through ctypes): plain functions, plain numbers, no exception crosses.
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <stdexcept>
 
@@ -82,6 +83,33 @@ int32_t cutaway_product(const char* name, int32_t kind, int32_t rows, int32_t in
         kernels->product(matrix, 0, matrix.tiles(), from, {STORE, GELU_TANH, nullptr, out, static_cast<size_t>(rows)},
                          {1024, packed + matrix.bytes(), nullptr});
     });
+}
+
+// How many seconds reading memory from front to back takes, each thread a part of it, as products with one row do: what
+// `cutaway bench` holds them against.
+double cutaway_read_memory(const uint8_t* memory, uint64_t bytes, int32_t threads) {
+    using Line = uint64_t __attribute__((vector_size(64), aligned(1), may_alias));
+    constexpr int PIECES = 16, AHEAD = 8192;
+    std::vector<uint64_t> sums(static_cast<size_t>(threads) * PIECES);
+    volatile uint64_t all = 0;  // so that nothing is left out
+    Threads pool(threads);
+    double seconds = 0;
+    for (int pass = 0; pass < 2; pass++) {  // the first one wakes the threads
+        const auto begun = std::chrono::steady_clock::now();
+        pool.run(threads * PIECES, [&](int piece, int) {
+            const uint64_t lines = bytes / 64, first = lines * piece / sums.size(), last = lines * (piece + 1) / sums.size();
+            Line total[4] = {};
+            for (uint64_t line = first; line + 4 <= last; line += 4)
+                for (int i = 0; i < 4; i++) {
+                    __builtin_prefetch(memory + 64 * (line + i) + AHEAD, 0, 2);
+                    total[i] += *reinterpret_cast<const Line*>(memory + 64 * (line + i));
+                }
+            sums[piece] = (total[0] + total[1] + total[2] + total[3])[0];
+        });
+        seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+        for (uint64_t sum : sums) all = all + sum;
+    }
+    return seconds;
 }
 
 uint64_t cutaway_model_bytes(const Shape* shape) { return Layout(*shape).bytes; }
