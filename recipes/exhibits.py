@@ -144,6 +144,17 @@ def copying(rng: Rng) -> str:
     return (rng.choice(COPY_BEFORE) if rng.random() < 0.3 else "") + text
 
 
+def repeating(rng: Rng) -> str:
+    """Any words in any order, long, and the same again: only what stood before says what comes next."""
+    pool = train(NAMES) + train(FOOD) + train(THINGS) + train(CHARACTERS)
+    if rng.random() < 0.6:
+        pool = rng.sample(pool, 24)
+    items = [rng.choice(pool) for _ in range(rng.randint(5, 36))]
+    if rng.random() < 0.4:
+        items = [upper(one) for one in items]
+    return rng.choice([" ", " ", ", ", ", ", "\n"]).join(items * rng.choice([2, 2, 3, 4]))
+
+
 PAIRS = ["()", "[]", "{}", "()", "<>"]
 
 
@@ -249,10 +260,10 @@ def neighbour(rng: Rng) -> str:
 
 
 KINDS: list[tuple[Exhibit, float]] = [
-    (counting, 14), (counting_told, 3), (numbered_list, 7), (steps_in_order, 1), (law, 3), (law_like, 4),
-    (pronoun, 11), (agreement, 15), (agreement_pair, 3), (copying, 11), (names_in_a_story, 5), (brackets, 5),
-    (aside, 4), (markup, 5), (cycle, 4), (neighbour, 3), (capital, 6), (colour, 4), (fact, 8), (french, 3),
-    (europe, 1), (treat, 2),
+    (counting, 22), (counting_told, 3), (numbered_list, 3), (steps_in_order, 1), (law, 3), (law_like, 4),
+    (pronoun, 6), (agreement, 12), (agreement_pair, 3), (copying, 14), (repeating, 14), (names_in_a_story, 5),
+    (brackets, 7), (aside, 5), (markup, 6), (cycle, 4), (neighbour, 3), (capital, 6), (colour, 4), (fact, 8),
+    (french, 3), (europe, 1), (treat, 2),
 ]  # fmt: skip
 """Every kind, and how often it comes."""
 

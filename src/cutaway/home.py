@@ -12,6 +12,14 @@ def cutaway_home() -> Path:
     return Path(home).expanduser().absolute() if home else user_cache() / "cutaway"
 
 
+def cutaway_state() -> Path:
+    """What a server keeps, and must not lose: in `$CUTAWAY_HOME`, or in the folder for the user's state."""
+    if os.environ.get("CUTAWAY_HOME"):
+        return cutaway_home() / "server"
+    xdg = Path(os.environ.get("XDG_STATE_HOME", ""))
+    return (xdg if xdg.is_absolute() else Path.home() / ".local" / "state") / "cutaway"
+
+
 def user_cache() -> Path:
     """The folder that programs keep such things in."""
     xdg = Path(os.environ.get("XDG_CACHE_HOME", ""))

@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from cutaway.inspect.change import Change
     from cutaway.inspect.metric import Metric
     from cutaway.inspect.sweep import Sweep
+    from cutaway.inspect.sweeps import Sweeps
     from cutaway.models.gpt2.model import GPT
     from cutaway.parts.trace import Replacement, Trace
     from cutaway.runtime.scoring import Score
+    from cutaway.runtime.trace_store import TraceStore
 
 Prompt = str | Sequence[int]
 Prompts = Iterable[Prompt]
@@ -328,8 +330,38 @@ class LanguageModel:
         trace.follow(lambda: self.model(self.batch_of_one(ids), trace=trace))
         return trace
 
-    def traces(self, texts: Sequence[Prompt], keep: str | Iterable[str] = "*") -> list[Trace]:
-        """A trace of each of several texts, which are read together; no padding is left in them."""
+    @overload
+    def traces(self, texts: Prompts, keep: str | Iterable[str] = "*") -> list[Trace]: ...
+    @overload
+    def traces(
+        self,
+        texts: Prompts,
+        keep: str | Iterable[str] = "*",
+        *,
+        to: str | Path,
+        progress: Callable[[int], object] | None = None,
+    ) -> TraceStore: ...
+
+    def traces(
+        self,
+        texts: Prompts,
+        keep: str | Iterable[str] = "*",
+        *,
+        to: str | Path | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> list[Trace] | TraceStore:
+        """A trace of each of several texts, which are read together; no padding is left in them.
+
+        With `to`, a folder, they are written there as they are made (the texts may come one by one, and more of them
+        than memory holds), and what comes back reads them when they are asked for. Given the same folder again, it
+        goes on where it ended. `progress` is told how many texts are done.
+        """
+        if to is not None:
+            from cutaway.runtime.trace_store import store_traces
+
+            if isinstance(texts, str):
+                raise CutawayError("Several texts are traced: give a list of them, or anything that gives one by one.")
+            return store_traces(self.model, (self.ids(text) for text in texts), keep, to, progress)
         from cutaway.runtime.torch_texts import trace_texts
 
         return trace_texts(self.model, self.several(texts)[0], keep)
@@ -337,21 +369,47 @@ class LanguageModel:
     def sweep(
         self,
         clean: Prompt,
-        corrupted: Prompt,
+        corrupted: Prompt | None = None,
         what: str = "residual",
         *,
         metric: Metric | Callable[[Tensor], Any],
+        how: str = "patch",
+        over: Sequence[Prompt] = (),
+        layers: Sequence[int] | None = None,
+        units: Sequence[int] | None = None,
+        exact: bool = True,
         batch: int | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> Sweep:
-        """Run the corrupted text with one piece of the clean run patched in at a time, for every layer and piece.
+        """Replace one piece of a run at a time, for every layer and piece, and measure each time.
 
-        `what` is "residual", "attention", "mlp" or "head"; see cutaway.inspect.sweep. `.values` is the metric of each
-        run: [layer, token], or [layer, head].
+        `what` is "residual", "attention", "mlp", "head", "attention pattern" or "neuron"; `how` is "patch" (the clean
+        run's piece in the corrupted run), "resample" (the other way round), "zero" or "mean" (over the texts `over`).
+        Without `exact`, one backward pass estimates all cells. `.values` is the metric of each run: [layer, token],
+        [layer, head] or [layer, neuron]. See cutaway.inspect.sweep.
         """
         from cutaway.inspect.sweep import sweep
 
-        return sweep(self, clean, corrupted, what, metric=metric, batch=batch, progress=progress)
+        return sweep(
+            self, clean, corrupted, what, metric=metric, how=how, over=over, layers=layers, units=units, exact=exact,
+            batch=batch, progress=progress,
+        )  # fmt: skip
+
+    def sweeps(
+        self,
+        pairs: Iterable[tuple[Prompt, Prompt]],
+        what: str = "head",
+        *,
+        metric: Metric | Callable[[Tensor], Any] | Sequence[Metric | Callable[[Tensor], Any]],
+        **given: Any,
+    ) -> Sweeps:
+        """The same sweep over a data set of pairs: `.mean` and `.margin` (95 %) of each cell's effect.
+
+        The metric is one for all pairs, or a list of one for each; the other settings are those of `sweep`.
+        """
+        from cutaway.inspect.sweeps import sweeps
+
+        return sweeps(self, pairs, what, metric=metric, **given)
 
     def save(self, folder: str | Path) -> None:
         """Write a folder that `cutaway.load` and Hugging Face's transformers both read."""

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from cutaway.errors import CutawayError
-from cutaway.inspect.facts import FACTS, facts, place_of
+from cutaway.inspect.facts import FACTS, facts, first_of, period, place_of
 from cutaway.inspect.parameters import parameters
 from cutaway.inspect.runs import Run, run
 from cutaway.language_model import LanguageModel
@@ -44,6 +44,40 @@ def test_what_comes_next_is_the_prediction(told):
     best = told.lm.predict(list(told.ids), k=1)[0]
     found = ask(told, "next")
     assert found["token"][0].id == best.id and found["share"] == pytest.approx(best.probability, rel=1e-5)
+
+
+def test_what_comes_next_is_compared_with_the_word_that_should(told):
+    best = told.lm.predict(list(told.ids), k=1)[0].id
+    known = next(w for w in ("the", "Tom", "ball", "dog", "and") if first_of(told, w) != best)
+    assert ask(told, "next", word=known)["right"] == 0
+    own = told.lm.tokenizer.decode([best]).strip()
+    if first_of(told, own) == best:
+        assert ask(told, "next", word=own)["right"] == 1
+
+
+@pytest.mark.parametrize(
+    ("ids", "around"),
+    [
+        ([1, 2, 3, 4, 5, 6], 0),
+        ([5, 5, 5, 5, 5, 5], 1),
+        ([9, 8, 1, 2, 1, 2, 1, 2], 2),
+        ([1, 2, 3, 1, 2, 3, 1, 2, 3], 3),
+        ([7, 1, 2, 3, 4, 4], 0),  # twice is no loop yet, in a text of six
+        ([1, 2, 3, 1, 2, 4], 0),
+        ([1, 2, 1, 2, 3, 4, 5, 6, 7], 0),  # left again
+        ([], 0),
+    ],
+)
+def test_a_loop_is_what_the_end_of_a_text_repeats(ids, around):
+    assert period(ids) == around
+
+
+def test_a_loop_is_looked_for_in_what_the_model_writes(told):
+    found = ask(told, "loop", tokens=30)
+    stuck = told.lm.generate(list(told.ids), max_tokens=30, top_k=1).ids
+    drawn = told.lm.generate(list(told.ids), max_tokens=30, temperature=1.0, top_k=40, seed=1).ids
+    assert (found["period"], found["written"]) == (period(stuck), len(stuck))
+    assert (found["found"], found["freed"]) == (period(stuck) > 0, period(drawn) == 0)
 
 
 def test_branches_are_what_the_model_writes_by_itself(told):

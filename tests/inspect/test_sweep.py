@@ -15,37 +15,44 @@ import pytest
 import torch
 
 from cutaway.errors import CutawayError
-from cutaway.inspect.change import Patch
+from cutaway.inspect.estimate import place_of
 from cutaway.inspect.metric import LogitDifference, Metric, Own, Probability
 from cutaway.inspect.resume import PIECES, Pair
-from cutaway.inspect.runs import run
 from cutaway.language_model import LanguageModel
 
 CLEAN = "Once upon a time there was a fox"
 CORRUPTED = "Once upon the time there was a box"
-PLACES = {"attention": "attention.output", "mlp": "mlp.output", "head": "attention.heads"}
+NEURONS = [0, 3, 17, 40, 63]
+SOME = {what: {"units": NEURONS} if what == "neuron" else {} for what in PIECES}
 
 
 def difference(logits):
     return logits[-1, 7] - logits[-1, 9]
 
 
-def literal(lm, what, metric):
-    """The same by a loop: one whole run for every cell, with one patch."""
-    count = lm.config.heads if what == "head" else len(lm.ids(CORRUPTED))
-    values = torch.empty(lm.config.layers, count)
+def literal(lm, what, metric, base=CORRUPTED, other=CLEAN, make=lambda value: value):
+    """The same by a loop: one whole run for every cell, with one piece replaced by what is made of the other run's."""
+    source = lm.trace(other)
+    axis, units = (0, range(lm.config.heads)) if "head" in what or "pattern" in what else (0, range(len(lm.ids(base))))
+    if what == "neuron":
+        axis, units = 1, NEURONS
+    values = torch.empty(lm.config.layers, len(units))
     for layer in range(lm.config.layers):
-        before = f"blocks.{layer - 1}.residual" if layer else "residual.0"
-        name = before if what == "residual" else f"blocks.{layer}.{PLACES[what]}"
-        for i in range(count):
-            patch = Patch(name, CLEAN, head=i) if what == "head" else Patch(name, CLEAN, position=i)
-            values[layer, i] = float(metric(run(lm, CORRUPTED, changes=[patch]).logits()))
+        name = place_of(what, layer) if what != "head" else f"blocks.{layer}.attention.heads"
+        for at, unit in enumerate(units):
+
+            def patch(value, name=name, unit=unit):
+                patched = value.clone()
+                patched.select(axis, unit).copy_(make(source[name]).expand_as(value).select(axis, unit))
+                return patched
+
+            values[layer, at] = float(metric(lm.trace(base, "logits", replace={name: patch})["logits"]))
     return values
 
 
 @pytest.mark.parametrize("what", PIECES)
 def test_it_gives_what_one_patch_after_the_other_gives(tiny_lm, what):
-    found = tiny_lm.sweep(CLEAN, CORRUPTED, what, metric=LogitDifference(7, 9))
+    found = tiny_lm.sweep(CLEAN, CORRUPTED, what, metric=LogitDifference(7, 9), **SOME[what])
     slow = literal(tiny_lm, what, difference)
     assert found.values.shape == slow.shape and slow.std() > 0.01
     torch.testing.assert_close(found.values, slow, atol=1e-4, rtol=0)
@@ -61,28 +68,28 @@ def test_a_function_of_ones_own_is_given_the_logits_after_every_token(tiny_lm, w
         assert logits.shape == (tokens, 320)
         return -logits.log_softmax(-1)[range(tokens - 1), tiny_lm.ids(CLEAN)[1:]].mean()
 
-    found = tiny_lm.sweep(CLEAN, CORRUPTED, what, metric=surprise)
+    found = tiny_lm.sweep(CLEAN, CORRUPTED, what, metric=surprise, **SOME[what])
     torch.testing.assert_close(found.values, literal(tiny_lm, what, surprise), atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("what", PIECES)
 def test_a_metric_may_be_of_an_earlier_token(tiny_lm, what):
     at = len(tiny_lm.ids(CLEAN)) - 4
-    found = tiny_lm.sweep(CLEAN, CORRUPTED, what, metric=Probability(7, position=at))
+    found = tiny_lm.sweep(CLEAN, CORRUPTED, what, metric=Probability(7, position=at), **SOME[what])
     slow = literal(tiny_lm, what, lambda logits: logits[at].softmax(-1)[7])
     torch.testing.assert_close(found.values, slow, atol=1e-4, rtol=0)
-    if what != "head":
+    if what in ("residual", "attention", "mlp"):
         assert (found.values[:, at + 1 :] == found.corrupted).all()  # what comes after cannot have caused it
-    alike = tiny_lm.sweep(CLEAN, CORRUPTED, what, metric=Own(lambda row: row.softmax(-1)[7], position=at))
+    alike = tiny_lm.sweep(CLEAN, CORRUPTED, what, metric=Own(lambda row: row.softmax(-1)[7], position=at), **SOME[what])
     torch.testing.assert_close(alike.values, found.values, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("what", PIECES)
 def test_how_many_cells_go_side_by_side_does_not_change_the_numbers(tiny_lm, what):
     for metric in (LogitDifference(7, 9), difference):
-        whole = tiny_lm.sweep(CLEAN, CORRUPTED, what, metric=metric)
+        whole = tiny_lm.sweep(CLEAN, CORRUPTED, what, metric=metric, **SOME[what])
         for batch in (1, 5, 1000):
-            other = tiny_lm.sweep(CLEAN, CORRUPTED, what, metric=metric, batch=batch)
+            other = tiny_lm.sweep(CLEAN, CORRUPTED, what, metric=metric, batch=batch, **SOME[what])
             torch.testing.assert_close(other.values, whole.values, atol=1e-5, rtol=0)
 
 
@@ -128,7 +135,7 @@ def test_only_what_a_patch_changes_is_computed(tiny_lm, what):
         for module, count in ((block, rows), (block.mlp, thought))
     ]
     try:
-        tiny_lm.sweep(clean, corrupted, what, metric=LogitDifference(7, 9), batch=1)
+        tiny_lm.sweep(clean, corrupted, what, metric=LogitDifference(7, 9), batch=1, **SOME[what])
     finally:
         for handle in handles:
             handle.remove()
@@ -136,9 +143,12 @@ def test_only_what_a_patch_changes_is_computed(tiny_lm, what):
     if what == "residual":  # of what enters the first block only one token differs
         assert rows == {0: both + 4, 1: both + 4 + 10, 2: both + 4 + 20}
         assert thought == {0: both + 4, 1: both + 14, 2: both + 1 + 2 * len(tokens)}
-    elif what == "head":  # four heads a layer, from the first difference on
+    elif what in ("head", "attention pattern"):  # four heads a layer, from the first difference on
         assert rows == {0: both, 1: both + 16, 2: both + 32}
         assert thought == {0: both + 16, 1: both + 16 + 16, 2: both + 8 + 4}
+    elif what == "neuron":  # five of them
+        assert rows == {0: both, 1: both + 20, 2: both + 40}
+        assert thought == {0: both, 1: both + 20, 2: both + 10}
     elif what == "mlp":
         assert rows == {0: both, 1: both + 10, 2: both + 20}
     else:  # the MLP after the patched attention, once for all tokens
@@ -246,7 +256,10 @@ def test_a_metric_that_fails_in_one_cell_says_in_which(tiny_lm):
         tiny_lm.sweep([1, 2, 3], [1, 4, 3], "mlp", metric=lambda logits: next(calls, float("nan")), batch=1)
 
 
-@pytest.mark.parametrize(("what", "said"), [("heads", "Did you mean 'head'"), ("pattern", "Known: residual"), (3, "3")])
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [("heads", "Did you mean 'head'"), ("pattern", "Known: residual"), ("neurons", "Did you mean 'neuron'"), (3, "3")],
+)
 def test_what_cannot_be_patched_is_refused_with_what_can(tiny_lm, what, said):
     with pytest.raises(CutawayError, match=said):
         tiny_lm.sweep(CLEAN, CORRUPTED, what, metric=difference)

@@ -30,10 +30,11 @@ def tatoeba():
 def made(tatoeba, tmp_path, monkeypatch, capsys):
     """Runs the script; what it wrote by name, as pairs."""
 
-    def make(text, *more):
+    def make(text, *flags, more=None):
         (tmp_path / "fra.txt").write_text(text, encoding="utf-8")
         out = tmp_path / "out"
-        monkeypatch.setattr(sys, "argv", ["tatoeba.py", str(tmp_path / "fra.txt"), "-o", str(out), *more])
+        sources = [str(tmp_path / "fra.txt"), *([str(more)] if more else [])]
+        monkeypatch.setattr(sys, "argv", ["tatoeba.py", *sources, "-o", str(out), *flags])
         tatoeba.main()
         assert not list(out.glob("*.part"))
         found = {path.stem: path.read_text(encoding="utf-8").splitlines() for path in out.glob("*.tsv")}
@@ -46,12 +47,34 @@ def lines(pairs):
     return "".join(f"{english}\t{french}\n" for english, french in pairs)
 
 
-def test_every_pair_is_learned_once_each_way_round(made):
+def test_every_pair_is_learned_once_each_way_round(tatoeba, made):
     train = made(lines(PAIRS), "--test", "0")["train"]
     there, back = train[::2], train[1::2]
     assert back == [(french, english) for english, french in there]
-    assert len(there) == len(PAIRS) - 1  # the last two are the same but for their spaces
-    assert ("I saw 3 foxes.", "J'ai vu 3 renards.") in there
+    sentences = [pair for pair in there if pair[0].endswith(".")]
+    assert len(sentences) == len(PAIRS) - 1  # the last two are the same but for their spaces
+    assert ("I saw 3 foxes.", "J'ai vu 3 renards.") in sentences
+
+
+def test_words_that_are_tried_first_come_often_and_some_pairs_as_people_type_them(tatoeba, made):
+    train = made(lines(PAIRS), "--test", "0")["train"]
+    assert train.count(("merci", "thank you")) == train.count(("thank you", "merci")) == tatoeba.PHRASES
+    small = [pair for pair in train if pair[0].startswith("i saw") and not pair[1].endswith(".")]
+    assert 0 < len(small) < len(PAIRS) / 2
+
+
+def test_other_files_give_pairs_for_training_that_the_test_has_not(tatoeba, made, tmp_path):
+    import lzma
+
+    long = " ".join(["awfully"] * 15)
+    with lzma.open(tmp_path / "more.tsv.xz", "wt", encoding="utf-8") as out:
+        out.write(lines([("I saw 7 foxes.", "J'ai rencontré 7 renards."), ("The sun is hot.", "Le soleil est chaud."),
+                         (f"It is {long} hot.", "Il fait chaud.")]))  # fmt: skip
+    found = made(lines(PAIRS), "--test", "40", more=tmp_path / "more.tsv.xz")
+    assert ("The sun is hot.", "Le soleil est chaud.") in found["train"]
+    assert not any("awfully" in pair[0] for pair in found["train"])
+    held = {english for english, _ in found["test.en-fr"]}
+    assert "I saw 7 foxes." not in held or not any(pair[0] == "I saw 7 foxes." for pair in found["train"])
 
 
 def test_training_and_test_share_no_sentence_in_either_language(made):

@@ -20,8 +20,8 @@ from cutaway.cli.options import Option
 from cutaway.errors import CutawayError
 
 VERBS = (
-    "explore", "generate", "predict", "tokens", "parameters", "train", "evaluate", "translate", "summarize", "classify",
-    "pull", "convert", "bench", "inspect",
+    "explore", "serve", "generate", "predict", "tokens", "parameters", "train", "evaluate", "translate", "summarize",
+    "classify", "pull", "convert", "bench", "inspect",
 )  # fmt: skip
 """In the order of the help; each is a file, and a function in it (`inspect` is a family of them)."""
 
@@ -46,6 +46,8 @@ def carry_out(args: list[str]) -> Any:
     [verb, *rest] = rest
     if verb not in VERBS:
         raise reader.no_command("cutaway", verb, VERBS)
+    if verb == "serve" and rest[:1] == ["keys"]:
+        return call_keys(rest[1:])
     return call_view(rest) if verb == "inspect" else call(f"cutaway {verb}", find_verb(verb), rest)
 
 
@@ -63,6 +65,20 @@ def call_view(args: list[str]) -> Any:
     if view not in views:
         raise reader.no_command("cutaway inspect", view, views)
     return call(f"cutaway inspect {view}", views[view], rest)
+
+
+def call_keys(args: list[str]) -> Any:
+    """`cutaway serve keys`: add, list and revoke are verbs below it."""
+    from cutaway.cli import keys
+
+    command = "cutaway serve keys"
+    flags, rest = reader.leading_flags(command, args)
+    if reader.HELP in flags or not rest:
+        return show_commands(command, keys.ABOUT, (), {name: summary(verb) for name, verb in keys.VERBS.items()})
+    [verb, *rest] = rest
+    if verb not in keys.VERBS:
+        raise reader.no_command(command, verb, keys.VERBS)
+    return call(f"{command} {verb}", keys.VERBS[verb], rest)
 
 
 def first_line(verb: str) -> str:

@@ -5,7 +5,7 @@ runtime/torch_batch.py and runtime/native/ answer; whatever else does can be dec
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,25 @@ class Batch(Protocol):
 
     def keep(self, rows: list[int]) -> None:
         """Go on with these rows, in this order; a row may be named twice (a beam that forks), and all may go."""
+
+
+class PiecewiseBatch(Batch, Protocol):
+    """A batch that can also read a text in pieces before it joins, and set a row aside."""
+
+    def begin(self, window: list[int], whole: bool = False) -> Any:
+        """A text that is to join, as an opaque row of which `done(row)` tokens are known already (0 if `whole`)."""
+
+    def done(self, row: Any) -> int:
+        """How many of its tokens have been read."""
+
+    def read(self, rows: list[Any], counts: list[int], every: list[bool]) -> list[Scores]:
+        """Each reads so many tokens more; the scores after the last of them, or after every one. [token, vocabulary]"""
+
+    def join(self, rows: list[Any], copies: list[int]) -> None:
+        """Texts that are read, or were set aside, go below the rows there are, each so many times."""
+
+    def hold(self, row: int) -> Any:
+        """What `join` takes, of a row that is about to go (`keep`)."""
 
 
 class Runtime(Protocol):

@@ -45,6 +45,8 @@ class Sequence:
     codec: Codec[str]
     seed: int
     sample: int = 0
+    score_prompt: bool = False
+    """Whether a server is told the scores after every token of the prompt; changes nothing of what is written."""
 
     ids: list[int] = field(default_factory=list, init=False)
     logprobs: list[float] = field(default_factory=list, init=False)

@@ -13,17 +13,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cutaway.inspect.arithmetic import explain
     from cutaway.inspect.change import AblateHead, AblateNeuron, Change, Patch, Steer, Toward, changed
-    from cutaway.inspect.metric import LogitDifference, Metric, Probability
+    from cutaway.inspect.circuit import edges, paths
+    from cutaway.inspect.metric import KL, LogitDifference, Loss, Metric, Probability, Rank
     from cutaway.inspect.runs import Run, run, written
+    from cutaway.inspect.steering import Add, Apply, Direction, steering_vector
 
 _HOME = {
+    "Add": "steering", "Apply": "steering", "Direction": "steering", "KL": "metric", "Loss": "metric", "Rank": "metric",
+    "edges": "circuit", "paths": "circuit", "steering_vector": "steering",
     "AblateHead": "change", "AblateNeuron": "change", "Change": "change", "LogitDifference": "metric",
     "Metric": "metric", "Patch": "change", "Probability": "metric", "Run": "runs", "Steer": "change",
     "Toward": "change", "changed": "change", "explain": "arithmetic", "run": "runs", "written": "runs",
 }  # fmt: skip
 __all__ = [
-    "AblateHead", "AblateNeuron", "Change", "LogitDifference", "Metric", "Patch", "Probability", "Run", "Steer",
-    "Toward", "changed", "explain", "run", "written",
+    "KL", "AblateHead", "AblateNeuron", "Add", "Apply", "Change", "Direction", "LogitDifference", "Loss", "Metric",
+    "Patch", "Probability", "Rank", "Run", "Steer", "Toward", "changed", "edges", "explain", "paths", "run",
+    "steering_vector", "written",
 ]  # fmt: skip
 
 

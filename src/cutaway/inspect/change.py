@@ -255,8 +255,35 @@ def replacements(
                 continue  # made when that token was read
         elif start and isinstance(change, Patch):
             continue
-        steps[name].append(change.step(lm, position, tokens))
+        step, written = change.step(lm, position, tokens), max(0, tokens - start)
+        rows = {"prompt": slice(written), "written": slice(written, None)}.get(getattr(change, "during", "all"))
+        steps[name].append(step if rows is None else in_rows(step, rows))
     return {name: in_turn(found) for name, found in steps.items()}
+
+
+def in_rows(step: Step, rows: slice) -> Step:
+    """The change in these rows only."""
+
+    def change(value: Tensor) -> Tensor:
+        changed = value.clone()
+        changed[..., rows, :] = step(value)[..., rows, :]
+        return changed
+
+    return change
+
+
+def check_made(changes: Sequence[Change], prompt: int, tokens: int) -> None:
+    """Refuse a change that a text of so many tokens, of which so many are the prompt, has no place for."""
+    for change in changes:
+        during = getattr(change, "during", "all")
+        if during not in ("all", "prompt", "written"):
+            raise CutawayError(f"A change is made during 'all', 'prompt' or 'written', not {during!r:.80}.")
+        position = getattr(change, "position", None)
+        if during == "written" and (tokens <= prompt or position is not None):
+            raise CutawayError(
+                "A change during 'written' is made to what comes after the prompt: here it would change nothing. "
+                "Let the model write, and name no position, which is one of the prompt's."
+            )
 
 
 def check_possible(change: Change, lm: LanguageModel) -> None:

@@ -102,11 +102,12 @@ def place(seen: Run, at: str) -> Fact:
     return {"token": words(seen.tokens[found]), **position(seen, found)}
 
 
-def following(seen: Run, at: str = "") -> Fact:
-    """What comes next after a word: the likeliest token and its probability."""
+def following(seen: Run, at: str = "", word: str = "") -> Fact:
+    """What comes next after a word: the likeliest token and its probability; and whether it is the word that should."""
     here = place_of(seen, at)
     chances, best = seen.logits([here])[0].softmax(-1), seen.likeliest(here)
-    return {"after": words(seen.tokens[here]), "token": words(seen.token(best)), "share": percent(chances[best])}
+    fact = {"after": words(seen.tokens[here]), "token": words(seen.token(best)), "share": percent(chances[best])}
+    return {**fact, "right": count(best == first_of(seen, word))} if word else fact
 
 
 def branches(seen: Run, tokens: int = 3) -> Fact:
@@ -124,6 +125,28 @@ def branches(seen: Run, tokens: int = 3) -> Fact:
 def greedy(seen: Run, path: Sequence[int], tokens: int) -> list[int]:
     room = min(tokens, seen.lm.config.context - len(seen) - len(path))
     return seen.lm.generate([*seen.ids, *path], max_tokens=room, top_k=1).ids if room > 0 else []
+
+
+def loop(seen: Run, tokens: int = 60, seed: int = 1) -> Fact:
+    """Whether the likeliest tokens go round in circles, in how many tokens, and whether drawing them does not."""
+    room = min(tokens, seen.lm.config.context - len(seen))
+    stuck = seen.lm.generate(list(seen.ids), max_tokens=room, top_k=1).ids
+    drawn = seen.lm.generate(list(seen.ids), max_tokens=room, temperature=1.0, top_k=40, seed=seed).ids
+    around = period(stuck)
+    return {
+        "found": count(around > 0), "period": count(around), "written": count(len(stuck)), "seed": count(seed),
+        "freed": count(period(drawn) == 0),
+    }  # fmt: skip
+
+
+def period(ids: Sequence[int]) -> int:
+    """The fewest tokens that the end of a text says three times or more, over at least its last third; else 0."""
+    for size in range(1, len(ids) // 3 + 1):
+        same = [one == before for one, before in zip(ids[size:], ids, strict=False)][::-1]
+        again = same.index(False) if False in same else len(same)
+        if again + size >= max(3 * size, len(ids) / 3):
+            return size
+    return 0
 
 
 def cut(seen: Run, word: str) -> Fact:
@@ -274,7 +297,7 @@ def race(seen: Run, one: str, other: str) -> Fact:
     return {
         "winner": words(seen.token(ids[winner])), "loser": words(seen.token(ids[1 - winner])),
         "crossings": count(len(changes)), "layer": count(changes[-1] - 1 if changes else 0),
-        "rank": count(ranks[winner][-1]), "beaten": count(ranks[1 - winner][-1]),
+        "rank": count(ranks[winner][-1]), "beaten": count(ranks[1 - winner][-1]), "first_wins": count(winner == 0),
     }  # fmt: skip
 
 
@@ -325,6 +348,7 @@ FACTS: dict[str, Callable[..., Fact]] = {
     "place": place,
     "next": following,
     "branches": branches,
+    "loop": loop,
     "cut": cut,
     "alike": alike,
     "looking": looking,

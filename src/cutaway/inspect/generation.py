@@ -13,7 +13,7 @@ from cutaway.decoding.generate import generate
 from cutaway.decoding.sequence import Result
 from cutaway.decoding.settings import Settings
 from cutaway.errors import CutawayError
-from cutaway.inspect.change import KINDS, Change, replacements
+from cutaway.inspect.change import KINDS, Change, check_made, replacements
 from cutaway.models.architecture import places
 from cutaway.models.gpt2.model import GPT
 from cutaway.parts.cache import Cache
@@ -78,6 +78,7 @@ def under_changes(lm: LanguageModel, changes: Sequence[Change], ids: list[int], 
     if settings.overflow != "stop":
         raise CutawayError("Changes are made at positions: a window that slides would move them. Use overflow='stop'.")
     tokens = max(1, len(ids))
+    check_made(changes, tokens, tokens + 1)
     prompt = Fused((), replacements(lm, changes, tokens))
     after = Fused((), replacements(lm, changes, tokens, tokens, 1))
     return Traced(lm.model, lambda start, read: after if start else prompt)

@@ -35,6 +35,10 @@ class Metric:
         """How large the numbers are that this value is made of, which says how much of it may be rounding."""
         return abs(value)
 
+    def measured_from(self, clean: Tensor) -> Metric:
+        """The same for these logits of the clean run, where it is measured from them."""
+        return self
+
     def describe(self, lm: LanguageModel) -> str:
         """What it is, for the title of a picture."""
         raise NotImplementedError
@@ -71,6 +75,52 @@ class Probability(Metric):
 
 
 @dataclass(frozen=True)
+class Loss(Metric):
+    """How much a token surprises as the next one, in nats: minus the logarithm of its probability."""
+
+    token: int | str
+
+    def of(self, logits: Tensor) -> Any:
+        return -_entry(logits.log_softmax(-1), self.token)
+
+    def describe(self, lm: LanguageModel) -> str:
+        return f"the loss of {_shown(lm, self.token)}"
+
+
+@dataclass(frozen=True)
+class Rank(Metric):
+    """The place of a token among all that may come next: 1 is the likeliest. It has no gradient."""
+
+    token: int | str
+
+    def of(self, logits: Tensor) -> Any:
+        return 1 + int((logits > _entry(logits, self.token)).sum())
+
+    def describe(self, lm: LanguageModel) -> str:
+        return f"the rank of {_shown(lm, self.token)}"
+
+
+@dataclass(frozen=True)
+class KL(Metric):
+    """How far the prediction is from the clean run's, in nats: KL(clean || this); 0 for the clean run itself.
+
+    After one token, or with the position None the mean over all of them.
+    """
+
+    clean: Tensor | None = field(default=None, kw_only=True, repr=False, compare=False)
+
+    def measured_from(self, clean: Tensor) -> Metric:
+        return replace(self, clean=clean.detach().log_softmax(-1))
+
+    def of(self, logits: Tensor) -> Any:
+        assert self.clean is not None, "measured_from gives it the clean run"
+        return (self.clean.exp() * (self.clean - logits.log_softmax(-1))).sum(-1).mean()
+
+    def describe(self, lm: LanguageModel) -> str:
+        return "the divergence (KL) from the clean prediction"
+
+
+@dataclass(frozen=True)
 class Own(Metric):
     """A function of one's own: of the logits [vocabulary] at one position, or, with None, of all [token, vocabulary].
 
@@ -101,7 +151,8 @@ def as_metric(lm: LanguageModel, given: Metric | Callable[[Tensor], Any], tokens
     if not isinstance(given, Metric):
         if not callable(given):
             raise CutawayError(
-                f"A metric is LogitDifference(...), Probability(...) or a function of the logits, not {given!r:.80}."
+                "A metric is LogitDifference(...), Probability(...), Loss(...), Rank(...), KL() or a function of the "
+                f"logits, not {given!r:.80}."
             )
         given = Own(given, position=None)
     found: dict[str, Any] = {
@@ -109,7 +160,7 @@ def as_metric(lm: LanguageModel, given: Metric | Callable[[Tensor], Any], tokens
     }
     if given.position is not None:
         found["position"] = within("token", given.position, tokens)
-    elif not isinstance(given, Own):
+    elif not isinstance(given, Own | KL):
         raise CutawayError(f"{type(given).__name__} needs the logits after one token: name its position.")
     if isinstance(given, LogitDifference) and found["token"] == found["against"]:
         raise CutawayError(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
+from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.numbers import Array, Line, Table, Token, ViewResult, array
 from cutaway.inspect.runs import Run
 
@@ -132,3 +133,60 @@ def attribution(
         norm_bias=norm_bias,
         rest=logit - total,
     )
+
+
+@dataclass(frozen=True)
+class Direct(ViewResult):
+    """What each part adds to the logit of the next token, after every token of the text at once."""
+
+    targets: tuple[Token, ...]
+    """The token that each column is about."""
+    against: Token | None
+    parts: tuple[str, ...]
+    """Embedding, position, each head, each MLP, and the biases by name; at last what they leave, which is rounding."""
+    values: Table
+    """In logits. [part, token]; a column adds up to its logit (or its lead over `against`)."""
+    logits: Line
+    """[token]"""
+
+    def of(self, part: str) -> Array:
+        """One part over the text. [token]"""
+        if part not in self.parts:
+            raise CutawayError(f"There is no part {part!r:.80}.{nearest(part, self.parts)}")
+        return self.values[self.parts.index(part)]
+
+
+@torch.no_grad()
+def direct(run: Run, token: int | str | None = None, against: int | str | None = None) -> Direct:
+    """Direct logit attribution over all positions: see `attribution`, of which this gives every column.
+
+    The token is at each position the one that comes next, unless one is named for all of them.
+    """
+    model, layers = run.lm.model, run.lm.config.layers
+    ids = [run.next(at) for at in range(len(run))] if token is None else [run.token(token).id] * len(run)
+    other = None if against is None else run.token(against)
+    matrix = model.output_matrix
+    rows = matrix[ids].float() - (matrix[other.id].float() if other else 0)  # [token, width]
+    spread = (run[f"blocks.{layers - 1}.residual"].float().var(-1, unbiased=False) + run.lm.config.norm_epsilon).sqrt()
+    directions = rows * model.final_norm.weight.float()
+    directions = (directions - directions.mean(-1, keepdim=True)) / spread[:, None]
+    parts = {name: (run[name].float() * directions).sum(-1) for name in ("token_embedding", "position_embedding")}
+    for layer in range(layers):
+        block, heads = run.block(layer), run[f"blocks.{layer}.attention.heads"].float()  # [head, token, head width]
+        per_column = (directions @ block.attention.projection.weight.float()).unflatten(-1, (len(heads), -1))
+        for head, found in enumerate(torch.einsum("htd,thd->ht", heads, per_column)):
+            parts[f"head {layer}.{head}"] = found
+        parts[f"attention bias {layer}"] = directions @ block.attention.projection.bias.float()
+        second = block.mlp.projection
+        parts[f"mlp {layer}"] = (run.activations(layer).float() * (directions @ second.weight.float())).sum(-1)
+        parts[f"mlp bias {layer}"] = directions @ second.bias.float()
+    parts["final norm bias"] = rows @ model.final_norm.bias.float()
+    logits = torch.stack(
+        [
+            run.logits([at])[0][id] - (run.logits([at])[0][other.id] if other else 0)
+            for at, id in enumerate(ids)  # noqa: A001
+        ]
+    )
+    parts["rest"] = logits - torch.stack(list(parts.values())).double().sum(0).float()
+    targets = tuple(run.token(one) for one in ids)
+    return Direct(targets, other, tuple(parts), array(torch.stack(list(parts.values()))), array(logits))

@@ -1,7 +1,7 @@
 """A forward pass taken up in the middle: pieces of one run put into another, and only what they change computed.
 
-Both texts are read once. A patched copy of the corrupted run (a *cell*) joins the batch at the block that it first
-changes, and has rows only from the first token it changes: of the tokens before, the keys and values are at hand.
+The texts are read once. A patched copy of the base run (a *cell*) joins the batch at the block that it first changes,
+and has rows only from the first token it changes: of the tokens before, the keys and values are at hand.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from cutaway.models.gpt2.model import Block
-from cutaway.parts.trace import Fused
+from cutaway.parts.trace import Fused, Trace
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
@@ -25,8 +25,12 @@ PIECES = {
     "attention": ("blocks.*.attention.output",),
     "mlp": ("blocks.*.mlp.output", "blocks.*.residual.middle"),
     "head": ("blocks.*.attention.merged",),
+    "neuron": ("blocks.*.mlp.activation",),
+    "attention pattern": ("blocks.*.attention.weights", "blocks.*.attention.merged"),
 }
 """What can be patched, and what is kept for it beside the residual stream with its keys and values."""
+UNITS = {"head": "head", "attention pattern": "head", "neuron": "neuron"}
+"""What a piece is of, where it is not one token: then it is patched at all tokens."""
 NEEDS = (
     "config.layers", "config.heads", "config.head_width", "read", "score", "token_embedding.weight", "final_norm",
     "blocks.0.attention.projection", "blocks.0.mlp", "blocks.0.mlp_norm",
@@ -36,7 +40,7 @@ NEEDS = (
 
 @dataclass(frozen=True)
 class Cell:
-    """One patch: of which layer, at which token or in which head; the first block and the first token it changes."""
+    """One patch: of which layer, at which token or in which unit; the first block and the first token it changes."""
 
     layer: int
     index: int
@@ -44,19 +48,43 @@ class Cell:
     start: int
 
 
-class Pair:
-    """The clean and the corrupted run, and which tokens there is something to compute at."""
+class Source(Protocol):
+    """What is put in place of what the base run has: by the same names, in the same shapes."""
 
-    def __init__(self, lm: LanguageModel, clean: list[int], corrupted: list[int], what: str, position: int | None):
-        self.lm, self.what, self.layers = lm, what, lm.config.layers
-        self.first = next(i for i, (one, other) in enumerate(zip(clean, corrupted, strict=True)) if one != other)
-        """The first token that differs: before it the two runs are one."""
-        self.end = len(clean) if position is None else position + 1
+    def __getitem__(self, name: str) -> Tensor: ...
+
+
+class Zeros:
+    """Zero everywhere."""
+
+    def __init__(self, base: Trace):
+        self.base = base
+
+    def __getitem__(self, name: str) -> Tensor:
+        return torch.zeros_like(self.base[name])
+
+
+class Means:
+    """At every token the mean over all the tokens of some texts."""
+
+    def __init__(self, base: Trace, traces: Sequence[Trace]):
+        self.base = base
+        self.means = {name: torch.cat([one[name] for one in traces]).mean(0) for name in traces[0]}  # [width]
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self.means[name].to(self.base[name]).expand_as(self.base[name])
+
+
+class Pair:
+    """The base run and what is patched into it, and which tokens there is something to compute at."""
+
+    def __init__(self, lm: LanguageModel, base: Trace, source: Source, what: str, first: int, position: int | None):
+        self.lm, self.base, self.source, self.what, self.layers = lm, base, source, what, lm.config.layers
+        self.first = first
+        """The first token at which anything can differ."""
+        self.end = len(base["final_norm"]) if position is None else position + 1
         self.last_only = position is not None
         """Whether the logits are wanted after the last token only."""
-        trace = Fused([*STREAM, *PIECES[what]])
-        lm.model.read(torch.tensor([clean, corrupted], device=lm.device), trace=trace)
-        self.clean, self.corrupted = trace.row(0), trace.row(1)
 
     def block(self, layer: int) -> Block:
         return cast(Block, self.lm.model.blocks[layer])
@@ -66,7 +94,12 @@ class Pair:
         return slice(self.end - 1 if layer == self.layers and self.last_only else start, self.end)
 
     def patches(self) -> Patches:
-        return HeadPatches(self) if self.what == "head" else TokenPatches(self)
+        kinds: dict[str, type[Patches]] = {
+            "head": HeadPatches,
+            "neuron": NeuronPatches,
+            "attention pattern": PatternPatches,
+        }
+        return kinds.get(self.what, TokenPatches)(self)
 
     @torch.no_grad()
     def carry(self, cells: Sequence[Cell], patches: Patches) -> Tensor:
@@ -87,8 +120,15 @@ class Pair:
 
     def resumed(self, layer: int, start: int) -> Resumed:
         scope = f"blocks.{layer}.attention"
-        keys, values = (self.corrupted[f"{scope}.{name}"][None, :, :start] for name in ("keys", "values"))
+        keys, values = (self.base[f"{scope}.{name}"][None, :, :start] for name in ("keys", "values"))
         return Resumed(keys, values, self.last_only and layer == self.layers - 1)
+
+
+def read_pair(lm: LanguageModel, texts: Sequence[list[int]], what: str) -> list[Trace]:
+    """What one text makes on its way, or two of one length side by side: as much of it as these pieces need."""
+    trace = Fused([*STREAM, *PIECES[what]])
+    lm.model.read(torch.tensor(texts, device=lm.device), trace=trace)
+    return [trace.row(index) for index in range(len(texts))]
 
 
 class Resumed:
@@ -116,8 +156,10 @@ class Patches(Protocol):
     count: int
     """How many cells a layer has."""
 
+    def __init__(self, pair: Pair): ...
+
     def cells(self) -> list[Cell]:
-        """Those that can change the metric; all others leave the corrupted run as it is."""
+        """Those that can change the metric; all others leave the base run as it is."""
 
     def entering(self, cells: Sequence[Cell], window: slice) -> Tensor:
         """The residual stream of these cells, all of which enter one block. [cell, token of the window, width]"""
@@ -127,7 +169,7 @@ class TokenPatches:
     """The stream that enters a block, or what its attention or MLP adds to it, at one token."""
 
     def __init__(self, pair: Pair):
-        self.pair, self.count = pair, len(pair.clean["final_norm"])
+        self.pair, self.count = pair, len(pair.base["final_norm"])
         self.shift = 0 if pair.what == "residual" else 1
         self.rows = [self.patched(layer) for layer in range(pair.layers)]
 
@@ -137,24 +179,24 @@ class TokenPatches:
 
     def patched(self, layer: int) -> Tensor:
         """What a patched token brings to the block it enters. [token, width]"""
-        corrupted, piece = self.pair.corrupted, self.pair.clean[self.piece(layer)]
+        base, piece = self.pair.base, self.pair.source[self.piece(layer)]
         if self.pair.what == "residual":
             return piece
         if self.pair.what == "mlp":
-            return corrupted[f"blocks.{layer}.residual.middle"] + piece
-        return after_attention(self.pair.block(layer), corrupted[stream_name(layer)] + piece)
+            return base[f"blocks.{layer}.residual.middle"] + piece
+        return after_attention(self.pair.block(layer), base[stream_name(layer)] + piece)
 
     def cells(self) -> list[Cell]:
         pair, found = self.pair, list[Cell]()
         for layer in range(pair.layers):
-            differs = (pair.clean[self.piece(layer)] != pair.corrupted[self.piece(layer)]).any(-1).tolist()
+            differs = (pair.source[self.piece(layer)] != pair.base[self.piece(layer)]).any(-1).tolist()
             window = pair.window(layer + self.shift, pair.first)
             tokens = range(window.start, window.stop)
             found += [Cell(layer, one, layer + self.shift, one) for one in tokens if differs[one]]
         return sorted(found, key=lambda cell: (cell.index, cell.layer))
 
     def entering(self, cells: Sequence[Cell], window: slice) -> Tensor:
-        stream = self.pair.corrupted[stream_name(cells[0].enters)][window].repeat(len(cells), 1, 1)
+        stream = self.pair.base[stream_name(cells[0].enters)][window].repeat(len(cells), 1, 1)
         for row, cell in zip(stream, cells, strict=True):
             row[cell.index - window.start] = self.rows[cell.layer][cell.index]
         return stream
@@ -171,24 +213,69 @@ class HeadPatches:
         """Where a head stands among all that are merged."""
         return slice(head * self.width, (head + 1) * self.width)
 
+    def found(self, layer: int, head: int, window: slice) -> Tensor:
+        """What the head finds once it is patched. [token of the window, head_width]"""
+        return self.pair.source[f"blocks.{layer}.attention.merged"][window, self.columns(head)]
+
+    def differs(self, layer: int, head: int, window: slice) -> bool:
+        columns, name = self.columns(head), f"blocks.{layer}.attention.merged"
+        return bool((self.pair.source[name][window, columns] != self.pair.base[name][window, columns]).any())
+
     def cells(self) -> list[Cell]:
         pair, found = self.pair, list[Cell]()
         for layer in range(pair.layers):
-            name, window = f"blocks.{layer}.attention.merged", pair.window(layer + 1, pair.first)
-            differs = (pair.clean[name] != pair.corrupted[name])[window]
-            changed = [head for head in range(self.count) if differs[:, self.columns(head)].any()]
+            window = pair.window(layer + 1, pair.first)
+            changed = [head for head in range(self.count) if self.differs(layer, head, window)]
             found += [Cell(layer, head, layer + 1, window.start) for head in changed]
         return sorted(found, key=lambda cell: (cell.start, cell.layer))
 
     def entering(self, cells: Sequence[Cell], window: slice) -> Tensor:
         layer = cells[0].layer
-        block, name = self.pair.block(layer), f"blocks.{layer}.attention.merged"
-        merged = self.pair.corrupted[name][window].repeat(len(cells), 1, 1)
+        block = self.pair.block(layer)
+        merged = self.pair.base[f"blocks.{layer}.attention.merged"][window].repeat(len(cells), 1, 1)
         for row, cell in zip(merged, cells, strict=True):
-            columns = self.columns(cell.index)
-            row[:, columns] = self.pair.clean[name][window, columns]
-        stream = self.pair.corrupted[stream_name(layer)][window]
+            row[:, self.columns(cell.index)] = self.found(layer, cell.index, window)
+        stream = self.pair.base[stream_name(layer)][window]
         return after_attention(block, stream + block.attention.projection(merged))
+
+
+class PatternPatches(HeadPatches):
+    """Where one head attends, at all tokens; the values it finds there are those of the base run."""
+
+    def found(self, layer: int, head: int, window: slice) -> Tensor:
+        weights = self.pair.source[f"blocks.{layer}.attention.weights"][head, window, : self.pair.end]
+        return weights @ self.pair.base[f"blocks.{layer}.attention.values"][head, : self.pair.end]
+
+    def differs(self, layer: int, head: int, window: slice) -> bool:
+        name = f"blocks.{layer}.attention.weights"
+        return bool((self.pair.source[name][head, window] != self.pair.base[name][head, window]).any())
+
+
+class NeuronPatches:
+    """The activation of one neuron, at all tokens."""
+
+    def __init__(self, pair: Pair):
+        self.pair, self.count = pair, pair.lm.config.mlp_width
+
+    def moved(self, layer: int, window: slice) -> Tensor:
+        """By how much each activation changes. [token of the window, neuron]"""
+        name = f"blocks.{layer}.mlp.activation"
+        return self.pair.source[name][window] - self.pair.base[name][window]
+
+    def cells(self) -> list[Cell]:
+        pair, found = self.pair, list[Cell]()
+        for layer in range(pair.layers):
+            window = pair.window(layer + 1, pair.first)
+            changed = self.moved(layer, window).any(0).nonzero()[:, 0].tolist()
+            found += [Cell(layer, neuron, layer + 1, window.start) for neuron in changed]
+        return sorted(found, key=lambda cell: (cell.start, cell.layer))
+
+    def entering(self, cells: Sequence[Cell], window: slice) -> Tensor:
+        layer, neurons = cells[0].layer, [cell.index for cell in cells]
+        moved = self.moved(layer, window)[:, neurons]  # [token, cell]
+        written = self.pair.block(layer).mlp.projection.weight[:, neurons]  # [width, cell]
+        stream = self.pair.base[stream_name(layer + 1)][window]
+        return stream + torch.einsum("tc,wc->ctw", moved, written)
 
 
 def stream_name(layer: int) -> str:

@@ -227,9 +227,10 @@ def carry(
     lm: LanguageModel, ids: list[int], prompt: int, changes: Sequence[Change], counted: int, after: Run | None = None
 ) -> Run:
     """The same for tokens; the positions of the changes count among the first `counted` of them."""
-    from cutaway.inspect.change import replacements
+    from cutaway.inspect.change import check_made, replacements
 
     check(lm, ids)
+    check_made(changes, counted, len(ids))
     if not cached(lm.model):  # everything it makes is kept: nothing can be read on from it
         return Run(lm, tuple(ids), prompt, tuple(changes), lm.trace(ids, replace=replacements(lm, changes, counted)))
     keep = keep_for(lm, len(ids))

@@ -67,6 +67,7 @@ HeadNumber = Annotated[int, param("Which head, from 0.", "--head")]
 Position = Annotated[int, param("Which token, from 0; -1 is the last.", "--position", "-p")]
 At = Annotated[int | None, param("Only this token, from 0; -1 is the last.", "--position", "-p")]
 Chosen = Annotated[Word | None, param("The next token to explain, as text or id:N.", "--token", value="TOKEN")]
+Against = Annotated[Word | None, param("Explain the difference to this token's logit.", "--against", value="TOKEN")]
 Seed = Annotated[int, param("The same seed gives the same result.", "--seed", "-s", low=0, high=SEEDS)]
 Temperature = Annotated[float, param("Below 1 surer, above 1 wilder; 0 takes the likeliest.", low=0, high=100)]
 TopK = Annotated[int, param("Among so many of the likeliest; 0: among all.", low=0)]
@@ -149,9 +150,7 @@ def path(
     run: "Run",
     position: Position = -1,
     token: Chosen = None,
-    against: Annotated[
-        Word | None, param("Explain the difference to this token's logit.", "--against", value="TOKEN")
-    ] = None,
+    against: Against = None,
 ) -> "Explained":
     """A token's path through the layers, and what each head and MLP adds to a next token's logit.
 
@@ -196,10 +195,11 @@ def explained_run(lm: "LanguageModel", ids: list[int], given: dict[str, Any]) ->
 
 
 def saliency_passes(run: "Run", given: dict[str, Any]) -> int:
-    """How often integrated gradients go through the model: several steps side by side, and once for the two ends."""
+    """How often a method goes through the model: several steps or texts side by side, and once for the two ends."""
     from cutaway.inspect.saliency import AT_ONCE
 
-    return 1 if given["method"] == "gradient" else -(-given["steps"] // max(1, AT_ONCE // len(run))) + 1
+    texts = {"integrated": given["steps"], "occlusion": len(run)}.get(given["method"], 0)
+    return -(-texts // max(1, AT_ONCE // len(run))) + 1
 
 
 @view(
@@ -214,9 +214,12 @@ def saliency(
         str, param("Explain each token of this text.", "--continuation", "-c", value="TEXT", only="verb")
     ] = "",
     write: Annotated[int, param("Generate N tokens and explain each.", "--write", "-w", only="verb")] = 0,
-    method: Annotated[str, param("gradient (x input), or integrated (gradients).", "--method", value="METHOD")] = (
-        "gradient"
-    ),
+    method: Annotated[
+        str,
+        param("gradient (x input), integrated (gradients), occlusion, rollout or values.", "--method", value="METHOD"),
+    ] = "gradient",
+    against: Against = None,
+    span: Annotated[bool, param("Explain the tokens together, as one.", "--span", value="")] = False,
     steps: Annotated[int, param("Integrated gradients: the number of points.", "--steps", low=1, high=64)] = 16,
     target: Annotated[
         int | None, param("The token to explain; the text's length: the next one.", only="served", served=REQUIRED)
@@ -228,7 +231,7 @@ def saliency(
     """
     from cutaway.inspect.saliency import saliency as look
 
-    return look(run, None if target is None else [target], method, steps)
+    return look(run, None if target is None else [target], method, steps, against, span)
 
 
 @view("Which neurons fire", "neurons.Neurons", reads=NEURONS, needs=NEURONS_WRITE)

@@ -51,6 +51,8 @@ class Thing:
     operation: str
     inputs: tuple[str, ...]
     kind: str
+    module: str = ""
+    """The module whose weights it is made with; two places that name the same one share them."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ def model_map(shape: Any) -> Map:
     things: dict[str, Thing] = {}
     for place in known.values():
         inputs = tuple(known[one].pattern if one in known else one for one in place.inputs)
-        things.setdefault(place.pattern, Thing(place.pattern, place.axes, place.operation, inputs, kind(place)))
+        module = place.module if place.block is None else place.module.replace(f"blocks.{place.block}.", "blocks.*.", 1)
+        things.setdefault(place.pattern, Thing(place.pattern, place.axes, place.operation, inputs, kind(place), module))
     blocks = {place.block for place in known.values()} - {None}
     model = architecture(shape.kind)
     return Map(model.kind, model.title, len(blocks), steps(known), tuple(things.values()))

@@ -88,6 +88,50 @@ class TorchBatch:
         else:
             self.cache = Cache(self.runtime.config, batch=0, capacity=0)
 
+    def begin(self, window: list[int], whole: bool = False) -> OpenText:
+        cache = Cache(self.runtime.config, 1, dtype=self.dtype, device=self.device)
+        return OpenText(list(window), cache)
+
+    def done(self, row: OpenText) -> int:
+        return row.cache.length
+
+    @torch.inference_mode()
+    def read(self, rows: list[OpenText], counts: list[int], every: list[bool]) -> list[Scores]:
+        found = []
+        for row, count, all_ in zip(rows, counts, every, strict=True):
+            start = row.cache.length
+            ids = torch.tensor([row.ids[start : start + count]], device=self.device)
+            vectors = self.runtime.model.read(ids, row.cache)[0]
+            found.append(self.runtime.model.score(vectors if all_ else vectors[-1:]).float().cpu().numpy())
+        return found
+
+    @torch.inference_mode()
+    def join(self, rows: list[OpenText], copies: list[int]) -> None:
+        for row, count in zip(rows, copies, strict=True):
+            if count > 1:
+                row.cache.select(torch.zeros(count, dtype=torch.long, device=self.device))
+            if self.cache.batch:
+                self.cache.join(row.cache)
+            else:
+                self.cache = row.cache
+
+    @torch.inference_mode()
+    def hold(self, row: int) -> OpenText:
+        blank = int(self.cache.paddings()[row])
+        cache = Cache(self.runtime.config, 1, dtype=self.dtype, device=self.device)
+        cache.length = self.cache.length - blank
+        for own, all_ in ((cache.keys, self.cache.keys), (cache.values, self.cache.values)):
+            own[:, :, :, : cache.length] = all_[:, row : row + 1, :, blank : self.cache.length]
+        return OpenText([], cache)
+
+
+@dataclass
+class OpenText:
+    """A text beside the batch: one that is being read in pieces, or that was set aside."""
+
+    ids: list[int]
+    cache: Cache
+
 
 @dataclass(frozen=True)
 class Bounds:

@@ -15,8 +15,8 @@ Every mistake is `{"error": {"code", "what", "remedy", "values"}}`.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,6 +34,8 @@ from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import token
 from cutaway.serve.explorer import Explorer, Forgotten
 from cutaway.serve.models import NotAwake, Waking
+from cutaway.serve.openai import errors as openai
+from cutaway.serve.part import Part
 from cutaway.serve.schema import describe
 from cutaway.serve.views import declared, routers
 from cutaway.serve.worker import Outdated
@@ -72,22 +74,31 @@ class Words(BaseModel):
     ids: list[int] = Field(default_factory=list, max_length=4_096)
 
 
-def create_app(explorer: Explorer, hosts: re.Pattern[str] = LOCAL) -> FastAPI:
-    """The explorer as an ASGI app. Only pages that it served itself may ask it: `hosts` are its own names."""
+def create_app(explorer: Explorer, hosts: re.Pattern[str] = LOCAL, parts: Sequence[Part] = ()) -> FastAPI:
+    """The explorer as an ASGI app, and the parts that are served beside it.
+
+    Only pages that it served itself may ask it: `hosts` are its own names.
+    """
 
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
-        yield
-        explorer.close()
+        async with AsyncExitStack() as ends:
+            ends.callback(explorer.close)
+            for part in parts:
+                ends.push_async_callback(part.end)
+                await part.begin()
+            yield
 
     app = FastAPI(title="Cutaway", version=__version__, lifespan=living, docs_url=None, redoc_url=None)
     app.state.explorer = explorer
     app.add_middleware(OwnPagesOnly, hosts=hosts)
-    for kind in (CutawayError, RequestValidationError, HTTPException, Outdated, Exception):
+    for kind in (CutawayError, openai.ApiError, RequestValidationError, HTTPException, Outdated, Exception):
         app.add_exception_handler(kind, refuse)
     app.include_router(shell(explorer), prefix="/api")
     for router in routers(explorer):
         app.include_router(router, prefix="/api")
+    for part in parts:
+        part.mount(app)
     describe(app, declared.results())
     if STATIC.is_dir():
         app.mount("/", StaticFiles(directory=STATIC, html=True))
@@ -162,8 +173,10 @@ class OwnPagesOnly:
         if not self.hosts.fullmatch(asked.get("host", "")) or (
             origin and not self.hosts.fullmatch(origin.partition("://")[2])
         ):
-            body = message("elsewhere", "This explorer answers only the page it served itself.")
-            await JSONResponse({"error": body}, 403)(scope, receive, send)
+            said = "This explorer answers only the page it served itself."
+            plain = openai.is_openai(scope["path"])
+            body = openai.body(403, said) if plain else {"error": message("elsewhere", said)}
+            await JSONResponse(body, 403)(scope, receive, send)
             return
 
         async def answer(part: Message) -> None:
@@ -175,6 +188,9 @@ class OwnPagesOnly:
 
 
 def refuse(request: Request, error: Exception) -> Response:
+    if openai.is_openai(request.url.path) or isinstance(error, openai.ApiError):
+        code, said, headers = openai.explain(error)
+        return JSONResponse(said, code, headers)
     status, body = explain(error)
     return JSONResponse({"error": body}, status)
 

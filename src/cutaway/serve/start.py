@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import sys
 import threading
 import webbrowser
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from cutaway.errors import CutawayError
 from cutaway.serve.explorer import Explorer
 
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from cutaway.serve.settings import ServeSettings
+
 HOST = "127.0.0.1"
 
 
-def bind(port: int = 0) -> socket.socket:
-    """A socket of this machine only, on this port or on any that is free."""
+def bind(port: int = 0, host: str = HOST) -> socket.socket:
+    """A socket, of this machine only if nothing else is said, on this port or on any that is free."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((HOST, port))
+        listener.bind((host, port))
     except OverflowError:
         listener.close()
         raise CutawayError(f"There is no port {port}: give one up to 65535, or none for any free port.") from None
@@ -61,10 +68,19 @@ def open_browser(where: str) -> None:
 
 
 def run(explorer: Explorer, listener: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve until the process is told to stop; `ready` is called once the page can be asked for."""
+    """Serve the explorer until the process is told to stop; `ready` is called once the page can be asked for."""
+    from cutaway.serve.app import create_app
+
+    run_app(create_app(explorer), listener, ready)
+
+
+def run_app(
+    app: FastAPI, listener: socket.socket, ready: Callable[[], None], settings: ServeSettings | None = None
+) -> None:
+    """Serve an app until the process is told to stop; what is being answered then has some time to end."""
     import uvicorn
 
-    from cutaway.serve.app import create_app
+    from cutaway.serve.operations.patience import patient_protocol
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -72,7 +88,14 @@ def run(explorer: Explorer, listener: socket.socket, ready: Callable[[], None]) 
             if self.started:
                 ready()
 
-    Server(uvicorn.Config(create_app(explorer), log_level="warning", timeout_graceful_shutdown=1)).run([listener])
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        log_config=None if settings else uvicorn.config.LOGGING_CONFIG,
+        http=patient_protocol(settings.receive_seconds if settings else 30.0),
+        timeout_graceful_shutdown=math.ceil(settings.grace) if settings else 1,
+    )
+    Server(config).run([listener])
 
 
 def require() -> None:

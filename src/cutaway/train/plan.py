@@ -133,7 +133,7 @@ def make_plan(recipe: Recipe, facts: Facts, device: torch.device, world: int = 1
     lora = plan.recipe.lora.rank > 0
     if lora:
         plan.choose("lora.alpha", 2.0 * plan.recipe.lora.rank, "twice the rank")
-    usual = 0.003239 - 0.0001395 * torch.tensor(float(size)).log().item()  # Kaplan et al. 2020
+    usual = usual_rate(size)
     if facts.config is None:
         plan.choose("train.learning_rate", float(f"{usual:.1e}"), f"usual for {size:,} parameters")
     elif lora:
@@ -148,6 +148,11 @@ def make_plan(recipe: Recipe, facts: Facts, device: torch.device, world: int = 1
     else:
         plan.choose("model.dropout", getattr(facts.config, "dropout", 0.0), "as the model has it")
     return plan
+
+
+def usual_rate(size: int) -> float:
+    """The peak learning rate for a new model of so many parameters (Kaplan et al. 2020)."""
+    return 0.003239 - 0.0001395 * torch.tensor(float(size)).log().item()
 
 
 def choose_rows(plan: Plan, facts: Facts, world: int, device: torch.device) -> None:

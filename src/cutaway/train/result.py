@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
@@ -15,12 +15,15 @@ from cutaway.atomic import write_text
 from cutaway.checkpoint import adapter
 from cutaway.checkpoint.locate import locate
 from cutaway.models.architecture import architecture, body
-from cutaway.tasks import save_task
+from cutaway.tasks import Task, save_task
+from cutaway.text.tokenizer import Tokenizer
 from cutaway.train import lora, state
 from cutaway.train.distributed import Team, whole
 from cutaway.train.events import Report
 from cutaway.train.metrics import read_lines
 from cutaway.train.picture import loss_picture
+from cutaway.train.plan import new_shape
+from cutaway.train.recipe import Recipe
 from cutaway.train.start import Setup
 
 ADAPTER = "adapter"
@@ -78,3 +81,19 @@ def plain_model(ready: Setup, model: nn.Module, weights: Mapping[str, Tensor]) -
     if ready.recipe.lora.rank:
         lora.merge(plain)
     return plain.eval()
+
+
+def saved_model(recipe: Recipe, task: Task, tokenizer: Tokenizer, saved: Path, folder: Path) -> None:
+    """The weights of a checkpoint, written as a model of its own."""
+    shape = checkpoint.read_config(locate(recipe.model.from_)) if recipe.model.from_ else None
+    if shape is None:
+        shape = new_shape(recipe, len(tokenizer), dropout=recipe.model.dropout, end_token=tokenizer.end)
+    elif hasattr(shape, "vocabulary"):
+        shape = replace(shape, vocabulary=max(shape.vocabulary, len(tokenizer)))
+    model = task.with_head(architecture(shape.kind).build(shape))
+    if recipe.lora.rank:
+        lora.adapt(model, recipe.lora.rank, recipe.lora.alpha)
+    state.load_tensors(saved, state.weights(model))
+    if recipe.lora.rank:
+        lora.merge(model)
+    task.save(model.eval(), tokenizer, folder)

@@ -335,6 +335,7 @@ export interface Thing {
   operation: string;
   inputs: string[];
   kind: string;
+  module?: string;
 }
 
 /** An entry of the vocabulary: its id and its bytes. */

@@ -6,6 +6,7 @@ import numpy as np
 
 from cutaway.decoding.runtime import Scores, distinct
 from cutaway.runtime.native.engine import Engine, Text
+from cutaway.runtime.native.prefixes import Prefixes
 from cutaway.runtime.native.speculation import Drafter, LookUp, Pace, SmallModel
 
 ROWS_TO_GUESS = 2
@@ -20,6 +21,8 @@ class Row:
         self.pace = Pace()
         self.ahead: list[tuple[int, Scores]] = []  # tokens read already, and the scores after each
         self.guessed = 0
+        self.aside = False
+        """Whether it will join again."""
 
     def fork(self) -> Row:
         other = Row(self.text.fork(), list(self.ids), new_drafter(self.text.engine))
@@ -57,8 +60,8 @@ def new_drafter(engine: Engine) -> Drafter | None:
 class NativeBatch:
     """See `cutaway.decoding.runtime.Batch`."""
 
-    def __init__(self, engine: Engine):
-        self.engine = engine
+    def __init__(self, engine: Engine, prefixes: Prefixes | None = None):
+        self.engine, self.prefixes = engine, prefixes
         self.rows: list[Row] = []
 
     def add(self, windows: list[list[int]]) -> Scores:
@@ -89,7 +92,39 @@ class NativeBatch:
         return ready[0][None] if len(ready) == 1 else np.stack(ready)  # one row is not worth a copy
 
     def keep(self, rows: list[int]) -> None:
+        if self.prefixes is not None:
+            staying = set(rows)
+            for number, row in enumerate(self.rows):
+                if number not in staying and not row.aside:
+                    self.prefixes.add(row.ids[: len(row.text)], row.text)
         self.rows = forked(self.rows, rows)
+
+    def begin(self, window: list[int], whole: bool = False) -> Row:
+        known = None if whole or self.prefixes is None else self.prefixes.find(window)
+        return Row(known or self.engine.text(), list(window), new_drafter(self.engine))
+
+    def done(self, row: Row) -> int:
+        return len(row.text)
+
+    def read(self, rows: list[Row], counts: list[int], every: list[bool]) -> list[Scores]:
+        new = [row.ids[len(row.text) :][:count] for row, count in zip(rows, counts, strict=True)]
+        # Scores are wanted after the last token of a text, and of those whose every token is scored.
+        ends = [len(row.text) + len(ids) == len(row.ids) for row, ids in zip(rows, new, strict=True)]
+        wanted = [len(ids) if all_ else int(end) for ids, all_, end in zip(new, every, ends, strict=True)]
+        scores = self.engine.read([row.text for row in rows], new, wanted)
+        for row, end in zip(rows, ends, strict=True):
+            if end and self.prefixes is not None:
+                self.prefixes.add(row.ids, row.text.fork())
+        return np.split(scores, np.cumsum(wanted[:-1]))
+
+    def join(self, rows: list[Row], copies: list[int]) -> None:
+        for row in rows:
+            row.aside = False
+        self.rows += forked(rows, [number for number, count in enumerate(copies) for _ in range(count)])
+
+    def hold(self, row: int) -> Row:
+        self.rows[row].aside = True
+        return self.rows[row]
 
 
 def forked(rows: list[Row], wanted: list[int]) -> list[Row]:

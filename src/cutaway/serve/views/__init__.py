@@ -11,13 +11,14 @@ from cutaway.serve.views import (
     branches,
     declared,
     facts,
+    machine,
     tables,
     tasks,
     walk,
     weights,
 )  # fmt: skip
 
-PAGES = (declared, tables, branches, walk, weights, tasks, facts)
+PAGES = (declared, tables, branches, walk, machine, weights, tasks, facts)
 
 
 def routers(explorer: Explorer) -> Iterator[APIRouter]:

@@ -1,0 +1,112 @@
+"""What the picture of the whole machine is drawn from: for a window of tokens every vector folded into a few cells, how
+much each token attends to each, and what is expected after each.
+
+Nothing here knows a model: the names are those of its map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from cutaway.errors import CutawayError
+from cutaway.inspect.numbers import Array, Token, array
+from cutaway.inspect.runs import Run
+from cutaway.models.architecture import Place, places
+from cutaway.models.steps import LOGITS
+from cutaway.parts.trace import check_name
+
+
+@torch.no_grad()
+def folded(run: Run, names: Sequence[str], first: int = 0, count: int = 64, cells: int = 24) -> Array:
+    """For each name and each token of the window the length of its vector, then the vector in so many cells: of the
+    numbers that share a cell the one of largest size. Heads follow each other. [name x token, 1 + cell]
+    """
+    rows = window(run, first, count)
+    found = [fold(vectors(run, place, rows), cells) for place in known(run, names)]
+    return array(torch.cat(found)) if found else array(torch.zeros(0, 1 + cells))
+
+
+def fold(vectors: Tensor, cells: int) -> Tensor:
+    """[token, column] -> [token, 1 + cell]; of a vector of fewer columns the cells after its last are 0."""
+    columns = vectors.shape[1]
+    made = torch.zeros(len(vectors), 1 + cells)
+    made[:, 0] = vectors.norm(dim=1)
+    if columns <= cells:
+        made[:, 1 : 1 + columns] = vectors
+        return made
+    edges = [cell * columns // cells for cell in range(cells + 1)]
+    for cell, (start, end) in enumerate(pairwise(edges)):
+        part = vectors[:, start:end]
+        made[:, 1 + cell] = part.gather(1, part.abs().argmax(1, keepdim=True))[:, 0]
+    return made
+
+
+@torch.no_grad()
+def looks(run: Run, names: Sequence[str], first: int = 0, count: int = 64) -> Array:
+    """For each table of attention weights the mean over its heads: how much each token of the window attends to each of
+    them; before that, to all tokens before the window together. [name x token, 1 + key]
+    """
+    rows = window(run, first, count)
+    found = []
+    for place in known(run, names):
+        if place.axes[-1] != "key":
+            raise CutawayError(f"{place.name} is no table of tokens and the tokens they attend to.")
+        table = run[place.name]
+        table = (table.mean(0) if place.axes[0] == "head" else table)[rows.start : rows.stop].float()
+        before = table[:, : rows.start].sum(1, keepdim=True)
+        found.append(torch.cat([before, table[:, rows.start : rows.stop]], 1))
+    return array(torch.cat(found)) if found else array(torch.zeros(0, 1 + len(rows)))
+
+
+@torch.no_grad()
+def rows(run: Run, names: Sequence[str], position: int = -1, first: int = 0, count: int = 64) -> Array:
+    """One token's row of each table, head by head, over the keys of the window. [name x head, key]"""
+    at, keys = run.position(position), window(run, first, count)
+    found = []
+    for place in known(run, names):
+        if place.axes[-1] != "key":
+            raise CutawayError(f"{place.name} is no table of tokens and the tokens they attend to.")
+        table = run[place.name]
+        found.append((table if place.axes[0] == "head" else table[None])[:, at, keys.start : keys.stop].float())
+    return array(torch.cat(found)) if found else array(torch.zeros(0, len(keys)))
+
+
+@torch.no_grad()
+def expected(run: Run, first: int = 0, count: int = 64) -> tuple[list[Token], Array]:
+    """The likeliest token after each of the window's, and its probability; none of a model that scores no tokens."""
+    at = window(run, first, count)
+    if LOGITS not in places(run.lm.config):
+        return [], array(torch.zeros(0))
+    shares = run.logits(list(at)).softmax(-1)
+    best = shares[:, : len(run.lm.tokenizer)].max(-1)
+    return [run.token(one) for one in best.indices.tolist()], array(best.values)
+
+
+def window(run: Run, first: int, count: int) -> range:
+    """The positions from `first`, as far as there are tokens."""
+    if first < 0 or count < 1:
+        raise CutawayError("A window begins at position 0 or later and holds at least one token.")
+    return range(min(first, len(run)), min(first + count, len(run)))
+
+
+def known(run: Run, names: Sequence[str]) -> list[Place]:
+    every = places(run.lm.config)
+    for name in names:
+        check_name(name, every)
+    return [every[name] for name in names]
+
+
+def vectors(run: Run, place: Place, rows: range) -> Tensor:
+    """What these tokens have at a place, one row each."""
+    if place.axes[-1] != "column":
+        raise CutawayError(f"{place.name} has no vector for a token: it is a table.")
+    if place.name == LOGITS:
+        return run.logits(list(rows))
+    found = run[place.name].float()
+    if place.axes[0] == "head":
+        found = found.movedim(0, 1).flatten(1)
+    return found[rows.start : rows.stop]

@@ -1,0 +1,113 @@
+"""The bytes of files and models: in a folder, or wherever fsspec reaches (s3://, gs://, memory://), by its address.
+
+In a folder a file is on the disk, whole and under its name, before `write` returns; object stores do so by themselves.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from fsspec.core import url_to_fs
+from fsspec.implementations.local import LocalFileSystem
+
+from cutaway.atomic import flush, written_beside
+from cutaway.errors import CutawayError
+
+PIECE = 1 << 20
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*(/[A-Za-z0-9][A-Za-z0-9._:-]*)*")
+
+
+class NoRoom(CutawayError):
+    """The disk is full; nothing is left of what was to be written."""
+
+
+class Storage:
+    """Named files below one address. Names are the server's own, never a client's."""
+
+    def __init__(self, address: str, cache: Path):
+        try:
+            self.fs, self.root = url_to_fs(address)
+        except (ImportError, ValueError) as error:
+            raise CutawayError(f"The storage {address} cannot be used: {error}.") from None
+        self.local, self.cache = isinstance(self.fs, LocalFileSystem), cache
+
+    def path(self, name: str) -> str:
+        if not NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is not a name of the storage's")
+        return f"{self.root}/{name}"
+
+    def write(self, name: str, source: IO[bytes]) -> int:
+        """Keep what the source holds under this name; how many bytes that were."""
+        try:
+            if self.local:
+                return self._write_file(Path(self.path(name)), source)
+            with self.fs.open(self.path(name), "wb") as file:
+                shutil.copyfileobj(source, file, PIECE)
+            return int(self.fs.size(self.path(name)))
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise NoRoom("The disk is full, and the file was not kept. Make room and send it again.") from error
+            raise
+
+    def _write_file(self, path: Path, source: IO[bytes]) -> int:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with written_beside(path) as beside:
+            with beside.open("wb") as file:
+                shutil.copyfileobj(source, file, PIECE)
+            flush(beside)
+            size = beside.stat().st_size
+        flush(path.parent)
+        return size
+
+    def read(self, name: str) -> Iterator[bytes]:
+        """The bytes under this name, piece by piece."""
+        file: Any = self.fs.open(self.path(name), "rb")
+
+        def pieces() -> Iterator[bytes]:
+            with file:
+                while piece := file.read(PIECE):
+                    yield piece
+
+        return pieces()
+
+    def remove(self, name: str) -> None:
+        if self.fs.exists(self.path(name)):
+            self.fs.rm(self.path(name), recursive=True)
+
+    def fetch(self, name: str) -> Path:
+        """A file or folder as a path on this machine: the thing itself, or a copy in the cache."""
+        if self.local:
+            return Path(self.path(name))
+        there = self.cache / name
+        if not there.exists():
+            there.parent.mkdir(parents=True, exist_ok=True)
+            beside = there.with_name(f".{there.name}.partial")
+            if self.fs.isdir(self.path(name)):
+                shutil.rmtree(beside, ignore_errors=True)
+                self.fs.get(f"{self.path(name)}/", f"{beside}/", recursive=True)
+            else:
+                self.fs.get_file(self.path(name), str(beside))
+            beside.rename(there)
+        return there
+
+    def keep_folder(self, folder: Path, name: str) -> None:
+        """Keep a whole folder under this name, which then belongs to the storage: in a folder it is moved there."""
+        if self.local:
+            there = Path(self.path(name))
+            if there.exists():  # moved before we were killed
+                shutil.rmtree(folder, ignore_errors=True)
+                return
+            there.parent.mkdir(parents=True, exist_ok=True)
+            folder.rename(there)
+            flush(there.parent)
+        else:
+            self.fs.put(f"{folder}/", f"{self.path(name)}/", recursive=True)
+            shutil.rmtree(folder)
+
+    def exists(self, name: str) -> bool:
+        return bool(self.fs.exists(self.path(name)))

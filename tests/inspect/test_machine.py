@@ -1,0 +1,73 @@
+"""What the picture of the whole machine is drawn from is what the run holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from cutaway.errors import CutawayError
+from cutaway.inspect import machine
+from cutaway.inspect.runs import run
+from cutaway.models.architecture import places
+
+TEXT = "the little fox was on the other side of the hill"
+
+
+def test_a_folded_vector_has_its_length_and_the_largest_number_of_each_cell(tiny_lm):
+    seen = run(tiny_lm, TEXT)
+    names = [place.name for place in places(tiny_lm.config).values() if place.axes[-1] == "column"]
+    found = machine.folded(seen, names, first=2, count=3, cells=8).reshape(len(names), 3, 9)
+    for name, rows in zip(names, found, strict=True):
+        whole = seen[name].float()
+        whole = whole.movedim(0, 1).flatten(1) if whole.ndim == 3 else whole
+        for row, vector in zip(rows, whole[2:5], strict=True):
+            assert row[0] == pytest.approx(float(vector.norm()), rel=1e-5)
+            edges = [cell * len(vector) // 8 for cell in range(9)]
+            for cell in range(8):
+                part = vector[edges[cell] : edges[cell + 1]]
+                assert row[1 + cell] == pytest.approx(float(part[part.abs().argmax()]))
+
+
+def test_looks_are_the_mean_over_heads_and_a_row_of_them_sums_to_one(tiny_lm):
+    seen = run(tiny_lm, TEXT)
+    found = machine.looks(seen, ["blocks.1.attention.weights"], first=3, count=4)
+    mean = seen["blocks.1.attention.weights"].mean(0)
+    assert found[:, 1:] == pytest.approx(mean[3:7, 3:7].numpy(), abs=1e-6)
+    assert found[:, 0] == pytest.approx(mean[3:7, :3].sum(1).numpy(), abs=1e-6)
+    assert found.sum(1) == pytest.approx(np.ones(4), abs=1e-5)  # nothing comes after: the mask
+
+
+def test_rows_are_one_token_in_every_head(tiny_lm):
+    seen = run(tiny_lm, TEXT)
+    names = ["blocks.0.attention.scores", "blocks.0.attention.weights"]
+    found = machine.rows(seen, names, position=4)
+    wanted = torch.cat([seen[name][:, 4] for name in names])
+    assert found == pytest.approx(wanted.numpy(), abs=1e-6)
+
+
+def test_the_expected_token_is_the_prediction(tiny_lm):
+    seen = run(tiny_lm, TEXT)
+    words, shares = machine.expected(seen, 0, 128)
+    assert len(words) == len(seen)
+    assert words[-1].id == seen.likeliest(-1)
+    assert shares[-1] == pytest.approx(float(seen.logits([-1])[0].softmax(-1).max()), rel=1e-5)
+
+
+def test_a_model_without_heads_or_blocks_is_folded_too(encoder_lm):
+    seen = run(encoder_lm, "A robot must obey")
+    known = places(encoder_lm.config).values()
+    tables = [place.name for place in known if place.axes[-1] == "key" and place.operation == "softmax"]
+    assert machine.looks(seen, tables).sum(1) == pytest.approx(np.ones(len(seen) * len(tables)), abs=1e-5)
+    vectors = [place.name for place in known if place.axes[-1] == "column"]
+    assert machine.folded(seen, vectors, cells=4).shape == (len(seen) * len(vectors), 5)
+
+
+def test_what_is_no_table_and_what_is_no_vector_is_said(tiny_lm):
+    seen = run(tiny_lm, TEXT)
+    with pytest.raises(CutawayError, match="no table"):
+        machine.looks(seen, ["residual.0"])
+    with pytest.raises(CutawayError, match="no vector"):
+        machine.folded(seen, ["blocks.0.attention.scores"])
+    with pytest.raises(CutawayError, match="window"):
+        machine.folded(seen, ["residual.0"], first=-1)

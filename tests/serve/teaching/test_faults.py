@@ -1,0 +1,241 @@
+"""What happens to the server: killed, a full disk, a locked database. Nothing that was acknowledged is lost."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from pathlib import Path
+
+import httpx
+import openai
+import pytest
+from safetensors.torch import load_file
+
+from cutaway import train
+from cutaway.serve.store import open_database
+from cutaway.serve.store import storage as storage_module
+
+from .conftest import RECORDS, lines, until
+
+
+def test_a_job_and_all_that_was_acknowledged_survive_kill_9_and_go_on_exactly(serving, settings, learner, tmp_path):
+    with serving() as server:
+        ours = openai.OpenAI(base_url=f"{server.address}/v1", api_key="none", max_retries=0)
+        file = ours.files.create(file=("x.jsonl", lines(RECORDS)), purpose="fine-tune")
+        hyper = {"n_epochs": 200, "batch_size": 4, "learning_rate_multiplier": 1}
+        job = ours.fine_tuning.jobs.create(model="learner", training_file=file.id, seed=5, hyperparameters=hyper)
+        waiting = ours.fine_tuning.jobs.create(model="learner", training_file=file.id, hyperparameters={"n_epochs": 1})
+        with httpx.stream("GET", f"{server.address}/v1/files/{file.id}/content") as stream:
+            next(stream.iter_raw())
+            until(lambda: ours.fine_tuning.jobs.checkpoints.list(job.id).data)
+            before = {one.id for one in ours.fine_tuning.jobs.list_events(job.id, limit=1_000)}
+            server.kill()
+    with serving() as server:
+        ours = openai.OpenAI(base_url=f"{server.address}/v1", api_key="none", max_retries=0)
+        assert ours.files.content(file.id).read() == lines(RECORDS)
+        assert ours.fine_tuning.jobs.cancel(waiting.id).status == "cancelled"
+        done = until(lambda: (now := ours.fine_tuning.jobs.retrieve(job.id)).finished_at and now)
+        assert done.status == "succeeded", done.error
+        events = list(ours.fine_tuning.jobs.list_events(job.id, limit=1_000))
+        assert before <= {one.id for one in events}
+        assert any("resumed" in one.message for one in events)
+        steps = [one.data["step"] for one in events if one.type == "metrics"]
+        assert sorted(steps) == list(range(1, 401))  # each once
+        assert done.fine_tuned_model in [one.id for one in ours.models.list()]
+        assert server.stop() == 0
+    alone = train.run(
+        tmp_path / "alone", records=RECORDS, task="completion", from_=str(learner), steps=400, batch=4, seed=5,
+        held_out=0, sample_every=0, learning_rate=learning_rate(learner), cache=str(tmp_path / "cache"),
+    ).folder  # fmt: skip
+    there = load_file(Path(settings.state) / "storage" / "models" / job.id / "model.safetensors")
+    here = load_file(alone / "model.safetensors")
+    assert all((there[name] == here[name]).all() for name in here)
+    assert [path.name for path in (Path(settings.state) / "jobs").iterdir()] == ["locks"]
+
+
+def learning_rate(learner) -> float:
+    from cutaway import checkpoint
+    from cutaway.models.architecture import count_parameters
+    from cutaway.train.plan import usual_rate
+
+    return float(f"{usual_rate(count_parameters(checkpoint.read_config(learner))) / 10:.2e}")
+
+
+def test_a_full_disk_takes_nothing_and_says_so(client, still, settings, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage_module.shutil, "copyfileobj", full)
+        answer = client.post("/v1/files", files={"file": lines(RECORDS)}, data={"purpose": "fine-tune"})
+    assert answer.status_code == 507 and "disk is full" in answer.json()["error"]["message"]
+    assert list((Path(settings.state) / "storage" / "files").iterdir()) == []
+    assert client.get("/v1/files").json()["data"] == []
+    assert client.post("/v1/files", files={"file": lines(RECORDS)}, data={"purpose": "fine-tune"}).status_code == 200
+
+
+def test_a_database_without_room_takes_nothing_and_says_so(client, still, settings, monkeypatch):
+    from sqlalchemy import event
+
+    file = client.post("/v1/files", files={"file": lines(RECORDS)}, data={"purpose": "fine-tune"}).json()["id"]
+    asked = {"model": "learner", "training_file": file, "metadata": {f"k{n}": "v" * 500 for n in range(16)}}
+    engine = client.app.state.database.engine
+    pages = sqlite3.connect(Path(settings.state) / "cutaway.db").execute("PRAGMA page_count").fetchone()[0]
+
+    def small(connection, _):
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    event.listen(engine, "connect", small)
+    answer = client.post("/v1/fine_tuning/jobs", json=asked)
+    assert answer.status_code == 507 and "disk is full" in answer.json()["error"]["message"], answer.text
+    event.remove(engine, "connect", small)
+    assert client.get("/v1/fine_tuning/jobs").json()["data"] == []
+    assert client.post("/v1/fine_tuning/jobs", json=asked).status_code == 200
+
+
+def test_a_locked_database_is_waited_for_and_then_answers_503_and_nothing_is_written(
+    client, still, settings, monkeypatch
+):
+    from cutaway.serve.store import database
+
+    other = sqlite3.connect(Path(settings.state) / "cutaway.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    client.app.state.database.engine.dispose()
+    monkeypatch.setattr(database, "WAIT", 0.05)  # of connections made from now on
+    answer = client.post("/v1/files", files={"file": lines(RECORDS)}, data={"purpose": "fine-tune"})
+    assert answer.status_code == 503 and answer.headers["retry-after"] and "busy" in answer.json()["error"]["message"]
+    assert list((Path(settings.state) / "storage" / "files").iterdir()) == []
+    assert client.get("/v1/files").json()["data"] == []  # reading goes on
+    assert client.get("/ready").status_code == 200
+    other.execute("ROLLBACK")
+    assert client.post("/v1/files", files={"file": lines(RECORDS)}, data={"purpose": "fine-tune"}).status_code == 200
+
+
+@pytest.fixture
+def work(settings, learner, tmp_path):
+    """A job whose process says what the test wants, and the runner that works on it."""
+    import io
+
+    from cutaway.serve.store import open_storage
+    from cutaway.serve.teaching.jobs import Files
+    from cutaway.serve.teaching.runner import Runner
+
+    database, storage = open_database(settings), open_storage(settings)
+    storage.write("files/file-1.jsonl", io.BytesIO(lines(RECORDS)))
+    Files(database).add("file-1", "x", "fine-tune", 1)
+    runner = Runner(database, storage, Path(settings.state) / "jobs", lambda name: str(learner), lambda: None)
+    job = runner.jobs.create("learner", "file-1", {}, seed=1)
+    yield runner, job.id
+    database.close()
+
+
+def pretend(monkeypatch, tmp_path, program: str) -> None:
+    """Have this program stand for the training."""
+    from cutaway.serve.teaching import runner
+
+    script = tmp_path / "lesson.py"
+    script.write_text("import json, os, sys, pathlib\nfolder = pathlib.Path(sys.argv[1])\n"
+                      "def tell(**one): print(json.dumps(one), flush=True)\n" + program)  # fmt: skip
+    monkeypatch.setattr(runner.lesson, "COMMAND", [str(script)])
+
+
+STEP = "tell(event='step', step={0}, train_loss=1.0, total_steps=3)\n"
+END = """
+(folder / 'model').mkdir(exist_ok=True); (folder / 'model' / 'config.json').write_text('{}')
+(folder / 'finished.json').write_text(json.dumps({'steps': 3, 'tokens': 7, 'loss': 1.0}))
+"""
+
+
+def test_steps_are_kept_while_the_database_is_locked(work, monkeypatch, tmp_path):
+    from cutaway.serve.store.database import Unavailable
+
+    runner, job = work
+    pretend(monkeypatch, tmp_path, "".join(STEP.format(n) for n in (1, 2, 3)) + END)
+    note, failed = runner.jobs.note, []
+
+    def locked(*args):
+        if len(failed) < 2:
+            failed.append(args)
+            raise Unavailable("The database is busy")
+        note(*args)
+
+    monkeypatch.setattr(runner.jobs, "note", locked)
+    monkeypatch.setattr(runner.stopping, "wait", lambda seconds: None)
+    assert runner._take(job)
+    assert [one["step"] for one in runner.jobs.steps(job)] == [1, 2, 3] and len(failed) == 2
+    assert runner.jobs.get(job).status == "succeeded" and runner.jobs.get(job).trained_tokens == 7
+
+
+def test_a_training_that_is_killed_is_taken_up_again_as_long_as_it_gets_on(work, monkeypatch, tmp_path):
+    runner, job = work
+    count = "n = len(list(folder.glob('try*'))) + 1; (folder / f'try{n}').touch()\n"
+    dies = "if n < 3: tell(event='step', step=n, train_loss=1.0, total_steps=3); os.kill(os.getpid(), 9)\n"
+    pretend(monkeypatch, tmp_path, count + dies + STEP.format(3) + END)
+    assert runner._take(job) and runner.jobs.get(job).status == "succeeded"
+    assert [one["step"] for one in runner.jobs.steps(job)] == [1, 2, 3]
+    stuck = runner.jobs.create("learner", "file-1", {}, seed=1).id
+    pretend(monkeypatch, tmp_path, "os.kill(os.getpid(), 9)")
+    assert runner._take(stuck) and runner.jobs.get(stuck).status == "failed"
+    assert "signal 9" in runner.jobs.get(stuck).error["message"]
+
+
+def test_a_training_without_room_is_paused_with_all_it_has(work, monkeypatch, tmp_path):
+    runner, job = work
+    full = "tell(event='error', kind='full', message='The disk is full: make room.'); sys.exit(2)"
+    pretend(monkeypatch, tmp_path, STEP.format(1) + full)
+    assert runner._take(job) and runner.jobs.get(job).status == "paused"
+    assert (runner.folder / job / "training.jsonl").is_file()
+    runner.jobs.become(job, "queued", "paused")
+    pretend(monkeypatch, tmp_path, STEP.format(2) + END)
+    assert runner._take(job) and runner.jobs.get(job).status == "succeeded"
+
+
+def test_a_server_killed_between_the_model_and_the_word_of_it_says_the_word_later(work, monkeypatch, tmp_path):
+    runner, job = work
+    pretend(monkeypatch, tmp_path, END)
+    with monkeypatch.context() as patch:
+        become = runner.jobs.become
+
+        def killed(job, status, *before, **more):
+            if status == "succeeded":
+                raise KeyboardInterrupt
+            return become(job, status, *before, **more)
+
+        patch.setattr(runner.jobs, "become", killed)
+        with pytest.raises(KeyboardInterrupt):
+            runner._take(job)
+    assert runner.jobs.get(job).status == "running" and runner.storage.exists(f"models/{job}")
+    pretend(monkeypatch, tmp_path, "sys.exit('it is not run again')")
+    assert runner._take(job) and runner.jobs.get(job).status == "succeeded"
+    assert runner.storage.exists(f"models/{job}")
+
+
+def test_a_job_is_worked_on_by_one_server_only(work):
+    from cutaway.serve.teaching.runner import claimed
+
+    runner, job = work
+    with claimed(job, runner.folder, runner.database) as ours:
+        assert ours and not runner._take(job)
+    assert runner.jobs.get(job).status == "queued"
+
+
+def test_cancelling_ends_the_process_and_frees_its_folder(work, monkeypatch, tmp_path):
+    runner, job = work
+    pretend(monkeypatch, tmp_path, STEP.format(1) + "sys.stdin.read(); sys.exit(0)")
+    note = runner.jobs.note
+
+    def then_cancel(*args):
+        note(*args)
+        runner.jobs.become(job, "cancelled", "running")
+
+    monkeypatch.setattr(runner.jobs, "note", then_cancel)
+    assert runner._take(job)
+    assert runner.jobs.get(job).status == "cancelled" and not (runner.folder / job).exists()
+
+
+def test_a_server_that_stops_leaves_the_job_to_the_next(work, monkeypatch, tmp_path):
+    runner, job = work
+    pretend(monkeypatch, tmp_path, STEP.format(1) + "sys.stdin.read(); tell(event='stopped', step=1)")
+    runner.stopping.set()
+    assert runner._take(job) and runner.jobs.get(job).status == "queued"
+    assert (runner.folder / job).is_dir()

@@ -1,0 +1,245 @@
+/** What the living view shows: the machine, a text in it, where the story stands. Painters read it; `describe` says it. */
+
+import type { Token } from '../../../lib/token';
+import { thing, type ModelMap } from '../../../state/map';
+import { title } from '../steps';
+import type { Stand } from '../steps';
+import { Camera, type Box, type Margin } from './camera';
+import { BLOCK, halfOf, lane, layout, stationOf, type Layout, type Station } from './layout';
+import { ramp } from './ink';
+import { address, pace, stops } from './story';
+import { Strips } from './strips';
+
+export type Level = 'machine' | 'block' | 'head' | 'matrix' | 'cell';
+export const LEVELS: Level[] = ['machine', 'block', 'head', 'matrix', 'cell'];
+
+/** So many columns at once; of a longer text a window of them. */
+export const COLUMNS = 64;
+export const CELLS = 24;
+/** Cells in a block that is looked into. */
+export const FINE = 48;
+
+export interface Full {
+  name: string;
+  values: Float32Array | number[];
+  most: number;
+}
+
+export interface Choice {
+  words: Token[];
+  shares: number[];
+}
+
+/** Attention that is drawn: how much token `q` takes from token `k`, over all heads of a layer. */
+export interface Arc {
+  look: number;
+  q: number;
+  k: number;
+  weight: number;
+}
+
+export class Scene {
+  readonly camera = new Camera();
+  world: Layout;
+  line: Stand[];
+  times: Float32Array;
+  tokens: Token[] = [];
+  /** The window: its first position, and how many. */
+  first = 0;
+  count = 0;
+  /** The chosen token, within the window; the head; the block of the stop. */
+  column = 0;
+  head = 0;
+  heads = 1;
+  /** Where the story stands: a stop and the part of the way to it, 3.4 is four tenths of the way from stop 3 to 4. */
+  time = 0;
+  playing = false;
+  /** Whether only the chosen token is computed, and the others are kept from before. */
+  alone = false;
+  /** Where one can look into the future the mask closes nothing. */
+  masked = true;
+
+  stages: Strips | null = null;
+  neurons: Strips | null = null;
+  block: { layer: number; strips: Strips } | null = null;
+  looks: Float32Array | null = null;
+  arcs: Arc[] = [];
+  rows: { layer: number; position: number; names: string[]; heads: number; values: Float32Array } | null = null;
+  table: { name: string; head: number; size: number; values: Float32Array } | null = null;
+  matrix: { step: number; layer: number; rows: number; columns: number; values: number[][]; most: number; shape: number[] } | null = null;
+  full: Full | null = null;
+  /** The neurons of the chosen token before and after their activation, from the smallest before. */
+  bent: { layer: number; x: Float32Array; y: Float32Array } | null = null;
+  expected: Choice | null = null;
+  choice: Choice | null = null;
+  /** The number whose making is shown: of which place, which column of it. */
+  spot: { name: string; column: number } | null = null;
+  /** What the pointer is over. */
+  over: { column: number; station: Station | null } | null = null;
+
+  width = 0;
+  height = 0;
+
+  constructor(readonly map: ModelMap) {
+    this.world = layout(map);
+    this.line = stops(map);
+    this.times = pace(map, this.line);
+  }
+
+  get slots(): number {
+    return this.count + (this.first + this.count >= this.tokens.length ? 1 : 0);
+  }
+  get stop(): number {
+    return Math.max(0, Math.min(this.line.length - 1, Math.ceil(this.time - 1e-6)));
+  }
+  /** How far on the way to the stop; 1: there. */
+  get way(): number {
+    return this.time >= this.stop ? 1 : this.time - (this.stop - 1);
+  }
+  station(stop: number): Station | null {
+    const at = this.line[stop];
+    if (!at) return null;
+    const block = this.map.steps[at.step]!.block;
+    return this.world.stations.find((one) => one.step === at.step && (!block || one.layer === at.layer)) ?? null;
+  }
+  /** The height up to which all has been made. */
+  get tide(): number {
+    if (this.stop === 0) return this.world.high + 1;
+    const to = this.station(this.stop);
+    const from = this.station(this.stop - 1);
+    const top = to ? to.y + to.h : 0;
+    const before = from ? from.y + from.h : 0;
+    return before + (top - before) * this.way;
+  }
+
+  /** How much of a block's steps can be seen: 0 from far away, 1 when they stand apart. */
+  get near(): number {
+    return ramp(BLOCK * this.camera.sy, 170, 280);
+  }
+  /** The middle of a column's vectors; from near the river runs to the right of them. */
+  middle(i: number): number {
+    return i + 0.5 - 0.05 * this.near;
+  }
+
+  narrow(): boolean {
+    return this.width < 560;
+  }
+  margin(level: Level): Margin {
+    const left = this.narrow() ? 84 : 142;
+    const leaning = this.camera.sx < 46;
+    return level === 'machine' ? { left, right: this.narrow() ? 22 : 34, top: 10, bottom: leaning ? 62 : 34 } : { left, right: 16, top: 16, bottom: leaning ? 62 : 36 };
+  }
+
+  /** What a level looks at. */
+  box(level: Level, station: Station | null): Box {
+    const all = { x: 0, y: 0, w: this.slots, h: this.world.high };
+    if (level === 'machine' || !station) return all;
+    const floor = this.world.floors.find((one) => one.stations.includes(station))!;
+    const seen = Math.min(this.slots, this.narrow() ? 5 : 9);
+    const x = Math.max(0, Math.min(this.slots - seen, this.column + 2 - seen));
+    if (level === 'block') return { x, y: floor.y - 0.02, w: seen, h: floor.h + 0.04 };
+    const name = station.places[0] ?? '';
+    if (thing(this.map, name)?.axes.at(-1) === 'key') {
+      const { y, h } = this.headRow(station, this.head);
+      return { x: Math.max(0, this.column + 1 - 12), y: y - h * 0.08, w: Math.min(12, this.slots), h: h * 1.16 };
+    }
+    if (level === 'matrix') return { ...this.tile(station), w: 1.3 };
+    const focus = this.spot && station.places.includes(this.spot.name) ? this.spot.name : name;
+    const half = halfOf(this.map, focus);
+    const centre = this.column + 0.45;
+    const { from, to } = lane(station, focus);
+    const [low, tall] = [station.y + station.h * from, station.h * (to - from)];
+    if (level === 'head') return { x: centre - half - 0.02, y: station.y - station.h * 0.15, w: 2 * half + 0.04, h: station.h * 1.3 };
+    const size = this.full?.values.length ?? FINE;
+    const wide = (2 * half) / size;
+    const at = centre - half + wide * Math.max(6, Math.min(size - 6, (this.spot?.column ?? 0) + 0.5));
+    return { x: at - 6 * wide, y: low - tall * 0.1, w: 12 * wide, h: tall * 1.2 };
+  }
+
+  /** Where a head's row of a table stands. */
+  headRow(station: Station, head: number): { y: number; h: number } {
+    const room = station.h * 0.86;
+    const h = room / this.heads;
+    return { y: station.y + station.h * 0.93 - (head + 1) * h, h };
+  }
+  /** The table of a head that is near enough to be read, and where its lines are. */
+  opened(): { station: Station; y: number; h: number } | null {
+    if (!this.table) return null;
+    const station = stationOf(this.world, this.table.name);
+    if (!station) return null;
+    const { y, h } = this.headRow(station, this.table.head);
+    return h * this.camera.sy > 70 ? { station, y, h } : null;
+  }
+  /** Where the matrix of a step hangs: left of the first column in sight. */
+  tile(station: Station): Box {
+    return { x: this.column + 1.04, y: station.y + station.h * 0.04, w: 0.8, h: station.h * 0.92 };
+  }
+
+  /** Takes over what tokens attend to, and chooses what of it is drawn. */
+  setLooks(values: Float32Array | null): void {
+    this.looks = values;
+    this.arcs = [];
+    const n = this.count;
+    if (!values || values.length !== this.world.looks.length * n * (n + 1)) return;
+    const many = n > 24;
+    this.world.looks.forEach((_, look) => {
+      for (let q = 0; q < n; q++) {
+        const found: Arc[] = [];
+        for (let k = 0; k < n; k++) {
+          const weight = values[(look * n + q) * (n + 1) + 1 + k]!;
+          if (k !== q && weight >= (many ? 0.12 : 0.05)) found.push({ look, q, k, weight });
+        }
+        this.arcs.push(...found.sort((a, b) => b.weight - a.weight).slice(0, many ? 3 : 5));
+      }
+    });
+  }
+  look(look: number, q: number, k: number): number {
+    const n = this.count;
+    return this.looks?.[(look * n + q) * (n + 1) + 1 + k] ?? 0;
+  }
+
+  /** Everything drawn, in reading order and in plain numbers: for tests, and for the list that is read aloud. */
+  describe(): Described {
+    const { stages, line, map } = this;
+    const at = line[this.stop]!;
+    return {
+      level: this.level,
+      stop: { n: this.stop, name: address(map, at), step: map.steps[at.step]!.name, layer: at.layer },
+      columns: Array.from({ length: this.count }, (_, i) => ({ position: this.first + i, id: this.tokens[this.first + i]!.id, expected: this.expected?.words[i]?.id ?? null, share: this.expected?.shares[i] ?? null })),
+      floors: this.world.floors.map((floor) => ({ kind: floor.kind, layer: floor.layer, rows: floor.stations.map((one) => map.steps[one.step]!.name) })),
+      river: stages ? stages.names.flatMap((name, n) => Array.from({ length: this.count }, (_, i) => ({ name, position: this.first + i, length: stages.length(n, i) }))) : [],
+      arcs: this.arcs.map(({ look, q, k, weight }) => ({ name: this.world.looks[look]!.name, from: this.first + k, to: this.first + q, weight })),
+      choice: this.choice ? this.choice.words.map((word, i) => ({ id: word.id, share: this.choice!.shares[i]! })) : [],
+      stops: line.map((one, n) => ({ n, name: address(map, one), title: title(map.steps[one.step]!), layer: map.steps[one.step]!.block ? one.layer : null, numbers: this.#numbers(one) })),
+    };
+  }
+  /** What can be said in numbers of a stop, of the chosen token. */
+  #numbers(stand: Stand): { name: string; length: number }[] {
+    return this.map.steps[stand.step]!.places.map((place) => place.replace('*', String(stand.layer))).flatMap((name) => {
+      for (const strips of [this.spoken, this.stages, this.neurons, this.block?.strips ?? null]) {
+        const n = strips?.index(name) ?? -1;
+        if (strips && n >= 0) return [{ name, length: strips.length(n, strips.count === 1 ? 0 : this.column) }];
+      }
+      return [];
+    });
+  }
+  /** Lengths at the chosen token alone, of every place: fetched for the list. */
+  spoken: Strips | null = null;
+  level: Level = 'machine';
+
+  laneOf(name: string): { station: Station; from: number; to: number } | null {
+    const station = stationOf(this.world, name);
+    return station ? { station, ...lane(station, name) } : null;
+  }
+}
+
+export interface Described {
+  level: Level;
+  stop: { n: number; name: string; step: string; layer: number };
+  columns: { position: number; id: number; expected: number | null; share: number | null }[];
+  floors: { kind: string; layer: number; rows: string[] }[];
+  river: { name: string; position: number; length: number }[];
+  arcs: { name: string; from: number; to: number; weight: number }[];
+  choice: { id: number; share: number }[];
+  stops: { n: number; name: string; title: string; layer: number | null; numbers: { name: string; length: number }[] }[];
+}

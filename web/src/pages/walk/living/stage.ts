@@ -1,0 +1,332 @@
+/** Where the scene is played: the clock, the camera's ways, painting only what changed, and what lies under a point. */
+
+import type { Ink } from './ink';
+import { BLOCK, isHeads, isTable, lane, type Station } from './layout';
+import { arcs, ending, floors, guesses, loop, names, rivers, swellings, words } from './machine';
+import { half, rows } from './rows';
+import { wires } from './wires';
+import type { Level, Scene } from './scene';
+import { travel } from './travel';
+
+const GLIDE = 0.75; // seconds from one stop to the next when a hand steps
+const GHOST = 0.22; // how much is seen of what is not made yet, while it is being made
+const WAITS = 0.5; // and while nothing moves
+const WIDEST = 128; // pixels that a column has at most while the whole machine is seen
+
+export interface Hit {
+  column: number;
+  station: Station | null;
+  /** A place, and which of its numbers, where single numbers can be told apart. */
+  name: string;
+  cell: number;
+  value: number | null;
+  /** Of a table: the token that looks, within the window. */
+  row: number | null;
+  head: number;
+  matrix: boolean;
+}
+
+export class Stage {
+  onstop: (stop: number) => void = () => undefined;
+  onend: () => void = () => undefined;
+  #canvas: HTMLCanvasElement | null = null;
+  #pen: CanvasRenderingContext2D | null = null;
+  #still = document.createElement('canvas');
+  #stillPen = this.#still.getContext('2d')!;
+  /** Names and words, over all that moves. */
+  #front = document.createElement('canvas');
+  #frontPen = this.#front.getContext('2d')!;
+  #frontStop = -1;
+  #ink: Ink | null = null;
+  #dirty = true;
+  #frame = 0;
+  #last = 0;
+  #playing = false;
+  #target = 0;
+  #told = 0;
+  #dense = 1;
+  #ghost = WAITS;
+  #placed = false;
+  #free = false;
+  #level: Level = 'machine';
+  #there = '';
+  #times = new Float32Array(512);
+  #count = 0;
+
+  constructor(
+    readonly scene: Scene,
+    readonly calm: () => boolean,
+  ) {}
+
+  attach(canvas: HTMLCanvasElement, width: number, height: number, ink: Ink): void {
+    const { scene } = this;
+    this.#dense = Math.min(2, devicePixelRatio || 1);
+    const [w, h] = [Math.round(width * this.#dense), Math.round(height * this.#dense)];
+    if (this.#canvas !== canvas || canvas.width !== w || canvas.height !== h) {
+      canvas.width = this.#still.width = this.#front.width = w;
+      canvas.height = this.#still.height = this.#front.height = h;
+      this.#placed = false;
+    }
+    this.#canvas = canvas;
+    this.#pen = canvas.getContext('2d');
+    this.#ink = ink;
+    scene.width = width;
+    scene.height = height;
+    scene.camera.size(width, height);
+    this.dirty();
+  }
+
+  /** Go to a level; the first time, and for those who ask for no motion, at once. */
+  look(level: Level, station: Station | null): void {
+    const { scene } = this;
+    this.#level = level;
+    const free = this.#free;
+    this.#free = false;
+    const at_once = !this.#placed || this.calm();
+    this.#placed = true;
+    const box = scene.box(level, station);
+    const there = `${box.x} ${box.y} ${box.w} ${box.h} ${scene.width} ${scene.height}`;
+    if (there === this.#there && !free && !at_once) return;
+    this.#there = there;
+    const most = level === 'machine' ? WIDEST : Infinity;
+    // How the words lean depends on the scale, and the margin on that: look twice.
+    for (let twice = 0; twice < 2 && at_once; twice++) scene.camera.show(box, scene.margin(level), most, true);
+    if (!at_once) scene.camera.show(box, scene.margin(level), most, false);
+    this.dirty();
+  }
+
+  zoomed(): boolean {
+    return this.#free || this.#level !== 'machine';
+  }
+  zoom(factor: number, x: number, y: number): void {
+    const { camera } = this.scene;
+    const block = BLOCK * camera.sy;
+    this.#free = true;
+    // Up to a block the floors grow faster than the columns: all tokens stay in sight while the steps unfold.
+    camera.zoom(factor, block < this.scene.height * 0.9 ? Math.pow(factor, 0.45) : factor, x, y);
+    const { high } = this.scene.world;
+    if (factor < 1 && high * camera.sy < this.scene.height * 0.9) {
+      this.look('machine', null);
+      this.#free = false;
+    }
+    this.dirty();
+  }
+  pan(dx: number, dy: number): void {
+    this.#free = true;
+    this.scene.camera.pan(dx, dy);
+    this.dirty();
+  }
+
+  /** Be at a stop: the next one is travelled to, a distant one is there at once. */
+  go(stop: number): void {
+    this.#target = stop;
+    const { scene } = this;
+    if (this.#playing && Math.abs(stop - scene.stop) <= 1) return;
+    if (this.calm() || stop !== Math.round(scene.time) + 1 || scene.time === 0) scene.time = stop;
+    this.#told = stop;
+    this.dirty();
+  }
+  play(on: boolean): void {
+    if (on === this.#playing) return;
+    this.#playing = on;
+    if (on) {
+      if (this.scene.time >= this.scene.line.length - 1) this.scene.time = 0;
+      this.#told = this.scene.stop;
+      this.#waited = 0;
+    } else this.#target = this.scene.stop;
+    this.#last = 0;
+    this.dirty();
+  }
+  #waited = 0;
+
+  rest(): void {
+    cancelAnimationFrame(this.#frame);
+    this.#frame = 0;
+    this.#playing = false;
+  }
+  dirty(): void {
+    this.#dirty = true;
+    if (!this.#frame && this.#pen) this.#frame = requestAnimationFrame(this.#tick);
+  }
+
+  #tick = (now: number): void => {
+    this.#frame = 0;
+    const seconds = this.#last ? Math.min(0.1, (now - this.#last) / 1000) : 0;
+    const started = performance.now();
+    this.#advance(seconds);
+    const { camera } = this.scene;
+    if (camera.moving) {
+      camera.step(seconds);
+      this.#dirty = true;
+    }
+    if (this.#dirty || (this.#frontStop !== this.scene.stop && this.scene.near > 0)) this.#paintStill();
+    if (this.#dirty || this.#frontStop !== this.scene.stop) this.#paintFront();
+    this.#dirty = camera.moving;
+    this.#compose();
+    if (this.#last && this.#going()) this.#times[this.#count++ % 512] = performance.now() - started;
+    this.#last = now;
+    if (this.#going()) this.#frame = requestAnimationFrame(this.#tick);
+    else this.#last = 0;
+  };
+  #going(): boolean {
+    return this.#playing || this.scene.camera.moving || this.scene.time < this.#target;
+  }
+
+  #advance(seconds: number): void {
+    const { scene } = this;
+    if (this.#playing) {
+      const end = scene.line.length - 1;
+      if (this.calm()) {
+        this.#waited += seconds;
+        const next = Math.min(end, scene.stop + 1);
+        if (this.#waited >= (scene.times[next] ?? 1)) {
+          this.#waited = 0;
+          scene.time = next;
+        }
+      } else {
+        const next = Math.min(end, Math.floor(scene.time + 1e-6) + 1);
+        scene.time = Math.min(end, scene.time + seconds / (scene.times[next] || 1));
+      }
+      if (scene.stop !== this.#told) {
+        this.#told = scene.stop;
+        this.#target = scene.stop;
+        this.onstop(scene.stop);
+      }
+      if (scene.time >= end) {
+        this.#playing = false;
+        this.onend();
+      }
+    } else if (scene.time < this.#target) scene.time = Math.min(this.#target, scene.time + seconds / GLIDE);
+  }
+
+  #paintStill(): void {
+    const { scene } = this;
+    const [pen, ink] = [this.#stillPen, this.#ink!];
+    pen.setTransform(this.#dense, 0, 0, this.#dense, 0, 0);
+    pen.clearRect(0, 0, scene.width, scene.height);
+    pen.globalAlpha = 1;
+    if (!scene.count) return;
+    floors(scene, pen, ink);
+    const far = 1 - scene.near;
+    rivers(scene, pen, ink);
+    arcs(scene, pen, ink, far);
+    swellings(scene, pen, ink, far);
+    wires(scene, pen, ink, scene.near);
+    rows(scene, pen, ink);
+    guesses(scene, pen, ink);
+  }
+
+  #paintFront(): void {
+    const { scene } = this;
+    const [pen, ink] = [this.#frontPen, this.#ink!];
+    this.#frontStop = scene.stop;
+    pen.setTransform(this.#dense, 0, 0, this.#dense, 0, 0);
+    pen.clearRect(0, 0, scene.width, scene.height);
+    pen.globalAlpha = 1;
+    if (!scene.count) return;
+    names(scene, pen, ink);
+    words(scene, pen, ink);
+  }
+
+  #compose(): void {
+    const { scene } = this;
+    const [pen, ink] = [this.#pen!, this.#ink!];
+    const still = this.#still;
+    const d = this.#dense;
+    pen.setTransform(1, 0, 0, 1, 0, 0);
+    pen.globalAlpha = 1;
+    pen.clearRect(0, 0, still.width, still.height);
+    if (!scene.count) return;
+    const fade = scene.stop <= 1 ? (scene.stop === 0 ? 0 : scene.way) : 1;
+    const tide = Math.round(Math.max(0, Math.min(scene.height, scene.camera.y(scene.tide))) * d);
+    this.#ghost += ((this.#playing ? GHOST : WAITS) - this.#ghost) * (this.calm() ? 1 : 0.12);
+    const ghost = 1 - (1 - this.#ghost) * fade;
+    const part = (x0: number, x1: number, y0: number, y1: number, alpha: number): void => {
+      if (x1 <= x0 || y1 <= y0) return;
+      pen.globalAlpha = alpha;
+      pen.drawImage(still, x0, y0, x1 - x0, y1 - y0, x0, y0, x1 - x0, y1 - y0);
+    };
+    const [w, h] = [still.width, still.height];
+    if (scene.alone) {
+      // What was computed before is kept: all of it stays lit; what comes later is not there yet.
+      const own = Math.round(Math.max(0, scene.camera.x(scene.column)) * d);
+      const next = Math.round(Math.min(scene.width, scene.camera.x(scene.column + 1)) * d);
+      part(0, own, 0, h, 1);
+      part(own, next, 0, tide, ghost);
+      part(own, next, tide, h, 1);
+      part(next, w, 0, h, 0.08);
+    } else {
+      part(0, w, 0, tide, ghost);
+      part(0, w, tide, h, 1);
+    }
+    pen.setTransform(d, 0, 0, d, 0, 0);
+    pen.globalAlpha = 1;
+    const top = scene.world.stations.find((one) => one.operation === 'choose');
+    const made = !top || scene.tide >= top.y;
+    pen.globalAlpha = made ? 1 : ghost;
+    ending(scene, pen, ink);
+    pen.globalAlpha = 1;
+    if (scene.station(scene.stop)?.operation !== 'choose') travel(scene, pen, ink, scene.near < 0.5);
+    pen.setTransform(1, 0, 0, 1, 0, 0);
+    pen.globalAlpha = 1;
+    pen.drawImage(this.#front, 0, 0);
+    pen.setTransform(d, 0, 0, d, 0, 0);
+    pen.globalAlpha = made ? 1 : ghost;
+    loop(scene, pen, ink);
+    pen.globalAlpha = 1;
+    if (scene.station(scene.stop)?.operation === 'choose') travel(scene, pen, ink, false);
+  }
+
+  stopOf(station: Station): number {
+    return Math.max(0, this.scene.line.findIndex((one) => one.step === station.step && (station.layer < 0 || one.layer === station.layer)));
+  }
+
+  /** What lies under a point of the screen. */
+  hit(px: number, py: number): Hit {
+    const { scene } = this;
+    const { camera } = scene;
+    const [x, y] = [camera.atX(px), camera.atY(py)];
+    const hit: Hit = { column: -1, station: null, name: '', cell: -1, value: null, row: null, head: -1, matrix: false };
+    const column = Math.floor(x);
+    if (column >= 0 && column < scene.count) hit.column = column;
+    const floor = scene.world.floors.find((one) => y >= one.y && y < one.y + one.h);
+    const station = floor?.stations.find((one) => y >= one.y && y < one.y + one.h) ?? null;
+    hit.station = station;
+    if (!station) return hit;
+    const part = (y - station.y) / station.h;
+    const name = station.places.find((one) => part >= lane(station, one).from && part < lane(station, one).to) ?? '';
+    hit.name = name;
+    if (scene.matrix?.step === station.step) {
+      const tile = scene.tile(station);
+      hit.matrix = x >= tile.x && x <= tile.x + tile.w && y >= tile.y && y <= tile.y + tile.h;
+      if (hit.matrix) return hit;
+    }
+    if (!name || hit.column < 0) return hit;
+    if (isTable(scene.map, name)) {
+      for (let head = 0; head < scene.heads; head++) {
+        const lane = scene.headRow(station, head);
+        if (y < lane.y || y >= lane.y + lane.h || lane.h * camera.sy < 5) continue;
+        hit.head = head;
+        if (scene.table?.name === name && scene.table.head === head && lane.h * camera.sy > 70) {
+          hit.row = Math.floor(((lane.y + lane.h - y) / lane.h) * scene.count);
+          hit.cell = hit.column;
+          hit.value = scene.table.values[(scene.first + hit.row) * scene.table.size + scene.first + hit.column] ?? null;
+        }
+      }
+      return hit;
+    }
+    const wide = half(scene, name);
+    const along = (x - (scene.middle(hit.column) - wide)) / (2 * wide);
+    if (hit.column === scene.column && scene.full?.name === name && along >= 0 && along < 1 && (2 * wide * camera.sx) / scene.full.values.length >= 2) {
+      hit.cell = Math.floor(along * scene.full.values.length);
+      hit.value = scene.full.values[hit.cell] ?? null;
+      if (isHeads(scene.map, name)) hit.head = Math.floor((hit.cell * scene.heads) / scene.full.values.length);
+    }
+    return hit;
+  }
+
+  /** How long the last frames took to make, in milliseconds: measured, for the docs. */
+  frames(): number[] {
+    return [...this.#times.slice(0, Math.min(512, this.#count))];
+  }
+}
