@@ -15,7 +15,7 @@ from cutaway.processor import cores
 
 KINDS = ("float32", "bfloat16", "int8", "int4")
 """How the matrices may be held: 32 or 16 bits a weight, or 8.25 or 4.5 with the scales of their groups (int4 holds the
-token embedding in int8)."""
+token embedding in int8, and beside it the output matrix in int4)."""
 
 VERSION = 4
 

@@ -9,8 +9,8 @@ files       the tokenizer's files: JSON, packed by zlib
 padding     zeros, to a multiple of 4,096
 weights     as cutaway.runtime.native.pack lays them out
 
-Version 2 had another int4, with the output matrix in int8; all else of it is still read. So is version 1, which has only
-a header, the tokenizer's files in it, and before it its length and sha256.
+Version 2 had another int4, with the output matrix in int8; all else of it is still read. So is version 1, which has
+only a header, the tokenizer's files in it, and before it its length and sha256.
 """
 
 from __future__ import annotations
