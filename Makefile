@@ -6,11 +6,13 @@ HERE := $(CURDIR)/$(BIN)
 # Where `make builtin` works, and for how many steps.
 MADE ?= builtin-training
 STEPS ?= 8000
+# The texts that `make contexts` reads.
+STORIES ?= $(MADE)/stories/stories-21.txt
 # The torch that the tests are run with; pyproject.toml asks for a range.
 # By itself first: asked for by another package, pip may take a build with gigabytes of GPU libraries.
 TORCH := torch==2.13.0
 
-.PHONY: help explore test test-slow load fuzz lint types golden setup complete bench transfer builtin builtin-smoke web clean
+.PHONY: help explore test test-slow load fuzz lint types golden setup complete bench transfer builtin builtin-smoke contexts web clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s '	'
@@ -78,6 +80,11 @@ builtin: .venv/developer  ## make the built-in model again, from its teacher on 
 builtin-smoke: .venv/developer  ## the same way, small, with a teacher of random weights (a minute)
 	$(BIN)/python -m pytest tests/recipes/test_exhibit_recipes.py tests/recipes/test_gpt2_subset.py \
 		tests/recipes/test_story_recipes.py
+
+contexts: .venv/developer  ## what excites each neuron of the built-in model over the stories, shown on Neurons (STORIES=FILE; minutes)
+	@test -f "$(STORIES)" || { echo "Name the stories: make contexts STORIES=stories.txt"; exit 2; }
+	rm -f src/cutaway/data/contexts/builtin.safetensors
+	$(BIN)/cutaway inspect record $(STORIES) --name stories --tokens 150000 --out src/cutaway/data/contexts/builtin.safetensors
 
 web: web/node_modules/.ready  ## build the explorer's pages again (needs Node; the built ones are in the repository)
 	cd web && npm run build

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import io
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -75,10 +76,11 @@ def photograph(given: dict[str, Any], browser: Any) -> str:
 def main() -> None:
     from playwright.sync_api import sync_playwright
 
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    names = ("chromium", "chromium-browser", "google-chrome", "chromium-headless-shell")
+    chromium = next(filter(None, map(shutil.which, names)), None)
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        for path in sorted(HERE.glob("*.ipynb")):
+        for path in [Path(one) for one in sys.argv[1:]] or sorted(HERE.glob("*.ipynb")):
             notebook, given = executed(path, Path(folder))
             with_pictures(notebook, given, browser)
             nbformat.write(notebook, path)

@@ -29,6 +29,10 @@ ARGUMENTS = {
     "factors": [TEXT, "-k", 2],
     "change": [TEXT, "--ablate-head", "1.2"],
     "sweep": [TEXT, OTHER, "--what", "head", "--for", "id:7", "--against", "id:9"],
+    "edges": [TEXT, OTHER, "--for", "id:7"],
+    "paths": [TEXT, OTHER, "--for", "id:7", "--against", "id:9", "--to", "head 1.2", "--to", "output"],
+    "direct": [TEXT],
+    "contexts": ["--layer", 1, "--unit", 2],
     "cache": [TEXT, "-n", 3],
     "beams": [TEXT, "-b", 2, "-n", 3],
     "parameters": ["blocks.0.mlp.widen.weight"],
@@ -38,6 +42,8 @@ SAYS = {
     "lens": "the rank of", "saliency": "because of", "neurons": "speaks for", "groups": "neurons, such as",
     "factors": "unexplained: ",
     "change": "what moved most", "sweep": "brings most of the difference back",
+    "edges": "the strongest edges", "paths": "head 1.2 queries, head 1.2 keys", "direct": "adds most to the next",
+    "contexts": "Nothing has been recorded",
     "cache": "multiplications instead of", "beams": "found",
     "parameters": "root mean square",
 }  # fmt: skip
@@ -242,3 +248,32 @@ def test_every_option_of_every_view_is_on_the_page(cutaway, view):
         "--help"
     }
     assert sorted(option for option in options if option not in section) == []
+
+
+def test_a_corpus_is_recorded_and_its_contexts_are_found_again(cutaway, folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("CUTAWAY_HOME", str(tmp_path / "home"))
+    corpus = tmp_path / "foxes.txt"
+    corpus.write_text("a fox and a box\n\nthe little fox on the hill\n\nOnce upon a time")
+    told = cutaway("inspect", "record", corpus, "--model", folder, "--count", 2, "--json").json
+    assert told["corpus"] == "foxes" and told["read"] > 10 and Path(told["file"]).is_file()
+    assert "tokens read" in cutaway("inspect", "record", corpus, "--model", folder, "--count", 2).out  # it is there
+    found = cutaway("inspect", "contexts", "--layer", 1, "--unit", 3, "--model", folder, "--json").json
+    assert found["corpus"] == "foxes" and len(found["contexts"]) == 2 and found["tokens"] == told["read"]
+    drawn = cutaway("inspect", "contexts", "--layer", 1, "--unit", 3, "--model", folder).out
+    assert "neuron 1.3 over" in drawn and "quantiles" in drawn
+    ran = cutaway("inspect", "record", tmp_path / "none", "--model", folder, "--count", 2, "--out", tmp_path / "new")
+    assert ran.code == 2 and "cannot be read" in ran.err
+
+
+def test_a_sweep_by_zero_and_by_means_needs_one_text(cutaway, folder, tmp_path, tiny_lm):
+    from cutaway.inspect.metric import KL, Loss
+
+    told = cutaway("inspect", "sweep", TEXT, "--how", "zero", "--what", "head", "-m", folder, "--json").json
+    assert told["values"] == tiny_lm.sweep(TEXT, what="head", how="zero", metric=KL()).to_dict()["values"]
+    (tmp_path / "others.txt").write_text(OTHER)
+    asked = ("--how", "mean", "--over", tmp_path / "others.txt", "--what", "mlp", "--metric", "loss", "--for", "id:7")
+    told = cutaway("inspect", "sweep", TEXT, *asked, "--layer", 1, "-m", folder, "--json").json
+    found = tiny_lm.sweep(TEXT, what="mlp", how="mean", over=[OTHER], metric=Loss(7), layers=[1]).to_dict()
+    assert told["values"] == found["values"] and told["layers"] == [1]
+    for asked in (("--how", "zero"), ("--estimate", OTHER, "--for", "id:7", "--what", "neuron", "--unit", 3)):
+        assert cutaway("inspect", "sweep", TEXT, *asked, "-m", folder).code == 0

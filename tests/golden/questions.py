@@ -29,6 +29,10 @@ VIEWS: dict[str, list[str]] = {
     "change patch": ["change", TEXT, "--patch", "blocks.0.residual", "--from", OTHER],
     "sweep": ["sweep", TEXT, OTHER, "--for", "id:70"],
     "sweep head": ["sweep", TEXT, OTHER, "--for", "id:70", "--against", "id:80", "--what", "head"],
+    "edges": ["edges", TEXT, OTHER, "--for", "id:70"],
+    "paths": ["paths", TEXT, OTHER, "--for", "id:70", "--to", "output"],
+    "direct": ["direct", TEXT],
+    "contexts": ["contexts", "--layer", "1", "--unit", "3"],
     "cache": ["cache", TEXT, "--max-tokens", "5"],
     "beams": ["beams", TEXT, "--beams", "3", "--max-tokens", "4"],
     "parameters": ["parameters", "blocks.1.mlp.widen.weight", "--size", "12"],
@@ -158,6 +162,12 @@ def about_run(key: str, names: dict[str, bool]) -> Iterable[Question]:
     yield "GET", f"{at}/parameters", {"name": "blocks.1.mlp.widen.weight", "size": 12}
     yield "GET", f"{at}/saliency", {"target": 5}
     yield "GET", f"{at}/saliency", {"target": 5, "method": "integrated", "steps": 4}
+    yield "GET", f"{at}/saliency", {"target": 5, "method": "occlusion", "against": 80, "span": True}
+    yield "GET", f"{at}/sweep", {"what": "head", "how": "zero", "layer": [1]}
+    yield "GET", f"{at}/edges", {"corrupted": OTHER, "token": 70}
+    yield "GET", f"{at}/paths", {"corrupted": OTHER, "token": 70, "to": ["mlp 1"]}
+    yield "GET", f"{at}/direct", {}
+    yield "GET", f"{at}/contexts", {"layer": 1, "unit": 3}
     yield "GET", f"{at}/activations", {"layer": 1}
     yield "GET", f"{at}/neurons", {"layer": [1], "top": 4}
     yield "GET", f"{at}/neuron", {"layer": 1, "neuron": 5}

@@ -170,3 +170,20 @@ def test_a_layer_named_twice_is_looked_at_once_and_none_is_refused(seen):
     for view in (neurons, factors, groups):
         with pytest.raises(CutawayError, match="No layer is named"):
             view(seen, layers=[])
+
+
+def test_principal_components_are_those_of_scikit_learn(seen):
+    decomposition = pytest.importorskip("sklearn.decomposition")
+    from cutaway.inspect.factors import factors
+    from cutaway.inspect.neurons import activations
+
+    found = factors(seen, count=4, layers=[1, 2], method="pca")
+    theirs = decomposition.PCA(4, svd_solver="full").fit(activations(seen, [1, 2]).T.astype(np.float64))
+    np.testing.assert_allclose([one.share for one in found.factors], theirs.explained_variance_ratio_, rtol=1e-4)
+    assert found.unexplained == pytest.approx(1 - theirs.explained_variance_ratio_.sum(), abs=1e-5)
+    along = theirs.transform(activations(seen, [1, 2]).T.astype(np.float64))  # [token, component]
+    for at, one in enumerate(found.factors):
+        assert np.abs(one.tokens).max() == pytest.approx(1) and one.tokens.max() == pytest.approx(1)
+        assert abs(np.corrcoef(one.tokens, along[:, at])[0, 1]) == pytest.approx(1, abs=1e-4)
+    with pytest.raises(CutawayError, match="Known: nmf, pca"):
+        factors(seen, method="ica")

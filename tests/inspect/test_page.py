@@ -14,11 +14,13 @@ from cutaway.inspect.attention import attention, heads
 from cutaway.inspect.beams import tree
 from cutaway.inspect.cache import cache
 from cutaway.inspect.change import AblateHead, changed
+from cutaway.inspect.circuit import edges, paths
+from cutaway.inspect.contexts import contexts
 from cutaway.inspect.lens import lens
 from cutaway.inspect.metric import LogitDifference
 from cutaway.inspect.neurons import neurons
 from cutaway.inspect.page import page, titles
-from cutaway.inspect.path import attribution, path
+from cutaway.inspect.path import attribution, direct, path
 from cutaway.inspect.picture import picture
 from cutaway.inspect.roles import roles
 from cutaway.inspect.runs import run
@@ -41,11 +43,15 @@ def views(tiny_lm, seen) -> dict[str, dict]:
         "neurons": neurons(seen, top=2).to_dict(),
         "groups": {"layers": [0], "groups": [{"size": 3, "mean": ones, "by_layer": [3], "examples": [[0, 1]]}]},
         "factors": {
-            "count": 1, "layers": [0], "unexplained": 0.1,
+            "count": 1, "method": "nmf", "layers": [0], "unexplained": 0.1,
             "factors": [{"tokens": ones, "share": 1.0, "by_layer": [1.0], "neurons": [[0, 1, 0.5]]}],
         },
         "change": changed(seen, run(tiny_lm, seen.ids, changes=[AblateHead(1, 0)])).to_dict(),
         "sweep": tiny_lm.sweep([1, 2, 3, 4], [1, 5, 3, 4], metric=LogitDifference(7, 9)).to_dict(),
+        "edges": edges(tiny_lm, [1, 2, 3, 4], [1, 5, 3, 4], metric=LogitDifference(7, 9)).to_dict(),
+        "paths": paths(tiny_lm, [1, 2, 3, 4], [1, 5, 3, 4], metric=LogitDifference(7, 9)).to_dict(),
+        "direct": direct(seen).to_dict(),
+        "contexts": contexts(seen, 1, 2).to_dict(),
         "cache": cache(tiny_lm, "Once", 3).to_dict(),
         "beams": tree(tiny_lm, "Once", 2, 3).to_dict(),
         "parameters": picture(tiny_lm, "token_embedding.weight", 8).to_dict(),

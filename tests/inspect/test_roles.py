@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 from cutaway.errors import CutawayError
 from cutaway.inspect.roles import roles
@@ -44,3 +45,33 @@ def test_the_numbers_are_means_over_the_second_half_of_every_text(tiny_lm):
 def test_what_cannot_be_measured_is_refused(tiny_lm, tokens, texts, said):
     with pytest.raises(CutawayError, match=said):
         roles(tiny_lm, tokens, texts)
+
+
+def test_a_copying_head_is_one_that_says_again_what_it_attends_to(induction_lm, tiny_lm):
+    found = roles(induction_lm, tokens=6, texts=2)
+    assert found.copied == 128 and found.copying.mean[1, 1] == 1 and found.copying.margin[1, 1] == 0
+    others = np.ones((2, 2), bool)
+    others[1, 1] = False  # the others say nothing: no token is raised, and the first five are as good as any
+    assert found.copying.mean[others].max() < 0.2
+
+    words = [5, 9, 40, 41]
+    from cutaway.inspect.roles import copying
+
+    measured = copying(tiny_lm, words)
+    for layer, head in ((0, 1), (2, 3)):
+        block, said = tiny_lm.model.blocks[layer], []
+        for word in words:
+            value = tiny_lm.trace([319, word])[f"blocks.{layer}.attention.values"][head, 1]
+            merged = torch.zeros(48)
+            merged[head * 12 : (head + 1) * 12] = value
+            added = merged @ block.attention.projection.weight.T
+            logits = (added - added.mean()) * tiny_lm.model.final_norm.weight @ tiny_lm.model.output_matrix.T
+            said.append(float(word in logits.topk(5).indices.tolist()))
+        assert measured.mean[layer, head] == pytest.approx(np.mean(said))
+
+
+def test_names_are_those_of_the_vocabulary(tiny_lm):
+    from cutaway.inspect.roles import names_in
+
+    found = roles(tiny_lm, tokens=4, texts=2)
+    assert found.named == (len(names_in(tiny_lm)) if found.names is not None else 0)

@@ -53,7 +53,13 @@ def test_every_kind_of_step_shows_pythons_numbers_and_how_they_were_made(show, s
 
 def test_the_walk_is_walked_to_its_end_over_the_tokens_of_the_text(show, settle, encoder_lm):
     page = show(WALK)
-    assert page.locator(".rail .block").count() == 0 and page.locator(".turns .slider").count() == 2  # no layers
+    assert page.locator(".turns .slider").count() == 2  # no layers
+    drawn = page.evaluate("document.querySelector('canvas.living').describe()")
+    assert [floor["kind"] for floor in drawn["floors"]] == ["text"] and len(drawn["stops"]) == 8
+    lengths = {(one["name"], one["position"]): one["length"] for one in drawn["river"]}
+    seen = run(encoder_lm, TEXT)
+    for place in ("token_embedding", "mixed", "hidden"):
+        assert lengths[place, 1] == pytest.approx(float(seen[place][1].norm()), rel=1e-4)
     page.locator("h1").focus()
     for _ in range(7):
         page.keyboard.press("ArrowRight")

@@ -118,14 +118,6 @@ def test_space_plays_and_pauses(show):
     page.get_by_role("button", name="Play", exact=True).wait_for()
 
 
-def test_every_floor_of_the_stack_is_a_way_in(show, settle, builtin):
-    page = show(at("whole"))
-    assert page.locator(".stack .block").count() == builtin.config.layers
-    page.get_by_role("button", name="Block 3: MLP").click()
-    settle(page)
-    assert "step=mlp_norm" in page.url and "layer=3" in page.url
-
-
 def test_a_cell_is_chosen_by_click_and_moved_by_keyboard_and_stays_in_the_link(show, settle, builtin):
     page = show(at("entry"))
     ground = page.locator("[data-role=out] .ground")
@@ -147,6 +139,7 @@ def test_pointing_at_a_cell_of_the_table_explains_it(show, settle, builtin):
     page = show(at("softmax", layer=1, head=2))
     page.wait_for_selector("[data-role=table] .ground")
     settle(page)
+    page.locator("[data-role=table] .ground").scroll_into_view_if_needed()
     box = page.locator("[data-role=table] .ground").bounding_box()
     count = len(builtin.ids(TEXT))
     side = (box["width"] / count, box["height"] / count)
@@ -165,6 +158,8 @@ def test_a_thousand_tokens_and_each_kind_of_picture(show, settle, long_lm, step)
     settle(page)
     page.wait_for_selector("[data-made=value]")
     assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    columns = page.evaluate("document.querySelector('canvas.living').describe().columns")
+    assert len(columns) == 64 and columns[-1]["position"] == 999
 
 
 @pytest.mark.parametrize("step", ["token", "made", "softmax", "mix", "choice"])

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from cutaway.inspect.beams import Tree
     from cutaway.inspect.cache import CacheSteps
     from cutaway.inspect.change import Changed
+    from cutaway.inspect.circuit import Edges, Paths
+    from cutaway.inspect.contexts import Excited
     from cutaway.inspect.factors import Factors, Groups
     from cutaway.inspect.lens import Lens
     from cutaway.inspect.neurons import Neurons
     from cutaway.inspect.numbers import Token
-    from cutaway.inspect.path import Explained
+    from cutaway.inspect.path import Direct, Explained
     from cutaway.inspect.picture import Picture
     from cutaway.inspect.roles import Measured, Roles
     from cutaway.inspect.runs import Run
@@ -237,27 +239,93 @@ def change(run: Run, found: Changed) -> None:
 
 
 def sweep(found: Sweep) -> None:
-    """How much of the difference each cell brings back, in shades where that fits, and the strongest in numbers."""
+    """How far each cell moves the metric, in shades where that fits, and the strongest in numbers."""
     chips(found.clean_tokens)
-    chips(found.corrupted_tokens)
-    title(f"{found.metric}: clean {found.clean:.4g}, corrupted {found.corrupted:.4g}")
-    screen.show(
-        Text(
-            f"the corrupted text with one piece of the clean run in its place: {found.what}; shades: how far it moves",
-            "dim",
-        )
-    )
+    if found.corrupted_tokens:
+        chips(found.corrupted_tokens)
+    two = found.corrupted is not None
+    title(f"{found.metric}: clean {found.clean:.4g}" + (f", corrupted {found.corrupted:.4g}" if two else ""))
+    said = {
+        "patch": "the corrupted text with one piece of the clean run in its place",
+        "resample": "the clean text with one piece of the corrupted run in its place",
+        "zero": "the text with one piece made zero",
+        "mean": "the text with one piece at its mean over other texts",
+    }[found.how]
+    by = "" if found.exact else ", estimated from one backward pass"
+    screen.show(Text(f"{said}: {found.what}{by}; shades: how far it moves", "dim"))
+    shown = found.recovered if two else found.effect
     if 2 * found.values.shape[1] + LABEL <= screen.out.width:
-        heat(found.recovered, [f"layer {layer}" for layer in range(len(found.values))])
-    title("what brings most of the difference back, or takes it further away (below 0)")
-    best = found.strongest(10)
-    most = max(abs(float(found.recovered[at])) for at in best) or 1.0
-    for layer, index in best:
-        place = f"head {index}" if found.what == "head" else f"{word(found.corrupted_tokens[index])} (token {index})"
-        value, back = float(found.values[layer, index]), float(found.recovered[layer, index])
+        heat(shown, [f"layer {layer}" for layer in found.layers])
+    title(
+        "what brings most of the difference back, or takes it further away (below 0)"
+        if two
+        else "what moves the metric most"
+    )
+    best, kind = found.strongest(10), found.axes[1]
+    places = {(layer, unit): (found.layers.index(layer), found.units.index(unit)) for layer, unit in best}
+    most = max(abs(float(shown[at])) for at in places.values()) or 1.0
+    words = found.corrupted_tokens or found.clean_tokens
+    for (layer, index), at in places.items():
+        place = f"{kind} {index}" if kind != "token" else f"{word(words[index])} (token {index})"
+        value, back = float(found.values[at]), float(shown[at])
         lead = f"  layer {layer:<3} {cut(place, 24)}{value:>10.4g}{back:>+8.2f}  "
         bar = screen.bar(abs(back) / most, max(0, screen.width() - cell_len(lead)))
         screen.show(Text(lead + bar, "red" if back < 0 else ""))
+
+
+def edges(run: Run, found: Edges) -> None:
+    """The strongest edges."""
+    chips(found.clean_tokens)
+    chips(found.corrupted_tokens)
+    title(f"{found.metric}: clean {found.clean:.4g}, corrupted {found.corrupted:.4g}")
+    title("the strongest edges, as estimated: what each would bring back")
+    best = found.strongest(15)
+    most = max(abs(score) for _, _, score in best) or 1.0
+    for sender, receiver, score in best:
+        lead = f"  {cut(f'{sender} → {receiver}', 36)}{score:>+10.4g}  "
+        bar = screen.bar(abs(score) / most, max(0, screen.width() - cell_len(lead)))
+        screen.show(Text(lead + bar, "red" if score < 0 else ""))
+
+
+def paths(run: Run, found: Paths) -> None:
+    """The strongest senders."""
+    chips(found.clean_tokens)
+    chips(found.corrupted_tokens)
+    title(f"{found.metric}: clean {found.clean:.4g}, corrupted {found.corrupted:.4g}")
+    title(f"what each path to {', '.join(found.receivers)} brings back")
+    best = found.strongest(15)
+    most = max(abs(back) for _, back in best) or 1.0
+    for sender, back in best:
+        lead = f"  {cut(sender, 24)}{back:>+8.2f}  "
+        bar = screen.bar(abs(back) / most, max(0, screen.width() - cell_len(lead)))
+        screen.show(Text(lead + bar, "red" if back < 0 else ""))
+
+
+def direct(run: Run, found: Direct) -> None:
+    """After each token, what adds most to the next one's logit."""
+    title("what adds most to the next token's logit, after each token")
+    for at, target in enumerate(found.targets):
+        order = abs(found.values[:, at]).argsort()[::-1][:4]
+        parts = [f"{found.parts[one]} {found.values[one, at]:+.2f}" for one in order]
+        lead = f"  {cut(word(run.tokens[at]), 14)}→ {cut(word(target), 14)}{found.logits[at]:>8.2f}  "
+        screen.show(Text(lead + fitting(parts, cell_len(lead))))
+
+
+def contexts(run: Run, found: Excited) -> None:
+    """The strongest contexts of a unit."""
+    if found.corpus is None:
+        screen.show(Text("Nothing has been recorded for this model yet: cutaway inspect record FILE."))
+        return
+    title(f"{found.what} {found.layer}.{found.unit} over {found.tokens:,} tokens of {found.corpus}")
+    usual = "  ".join(f"{share:.1%} {value:.3g}" for share, value in found.quantiles)
+    screen.show(Text(f"quantiles: {usual}", "dim"))
+    for one in found.contexts:
+        before = "".join(token.text or "?" for token in one.tokens[max(0, one.at - 12) : one.at])
+        after = "".join(token.text or "?" for token in one.tokens[one.at + 1 : one.at + 6])
+        line = Text.assemble(f"  {one.value:8.3f}  {screen.harmless(before)}")
+        line.append(screen.harmless(one.tokens[one.at].text or "?"), "bold reverse")
+        line.append(screen.harmless(after))
+        screen.show(line)
 
 
 def cache(_: Run, found: CacheSteps) -> None:

@@ -16,6 +16,7 @@ from cutaway.cli.options import Option, option
 from cutaway.errors import CutawayError
 from cutaway.inspect.view import Parameter, View, Word, views
 from cutaway.inspect.views import Changes, Position
+from cutaway.inspect.views_causal import metric_of
 
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
@@ -136,10 +137,24 @@ def check_page(html: Path | None) -> None:
 
 def sweep(
     clean: Annotated[str, options.argument(metavar="CLEAN", help="The text with the answer.")],
-    corrupted: Annotated[str, options.argument(metavar="CORRUPTED", help="As many tokens, with another answer.")],
-    token: Annotated[str, option("--for", value="TOKEN", help="The answer to the clean text, as text or id:N.")],
+    corrupted: Annotated[
+        str | None, options.argument(metavar="CORRUPTED", help="As many tokens, with another answer; for zero, none.")
+    ] = None,
+    token: Annotated[
+        str | None, option("--for", value="TOKEN", help="The answer to the clean text, as text or id:N.")
+    ] = None,
     against: Annotated[str | None, option("--against", value="TOKEN", help="Measure the lead over this token.")] = None,
-    what: Annotated[str, option("--what", value="WHAT", help="residual, attention, mlp or head.")] = "residual",
+    metric: Annotated[str, option("--metric", value="METRIC", help="probability, loss, rank or kl.")] = "",
+    what: Annotated[
+        str, option("--what", value="WHAT", help="residual, attention, mlp, head, attention pattern or neuron.")
+    ] = "residual",
+    how: Annotated[str, option("--how", value="HOW", help="patch, resample, zero or mean.")] = "patch",
+    over: Annotated[Path | None, option("--over", value="FILE", help="Mean: of the texts in this file.")] = None,
+    layer: Annotated[list[int] | None, option("--layer", "-l", value="N", help="Only this layer; repeatable.")] = None,
+    unit: Annotated[
+        list[int] | None, option("--unit", "-u", value="N", help="Only this token, head or neuron; repeatable.")
+    ] = None,
+    estimate: Annotated[bool, option("--estimate", help="Estimate all cells from one backward pass.")] = False,
     position: Annotated[int, option("--position", "-p", value="N", help=get_args(Position)[1].help)] = -1,
     special: options.Special = False,
     model: options.Model = "builtin",
@@ -149,24 +164,67 @@ def sweep(
     html: Html = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Patch one piece of the clean text's run after another into the corrupted one's: where the answer lies.
+    """Replace one piece of a run after another, by the clean text's, another text's, zero or a mean: where it matters.
 
     Example: cutaway inspect sweep "She had a ball. She saw the" "She had a hat. She saw the" --for " ball"
+
+    Example: cutaway inspect sweep "She had a ball. She saw the" --how zero --what head
     """
     from cutaway.cli import progress
-    from cutaway.inspect.metric import LogitDifference, Probability
 
     check_page(html)
     lm: LanguageModel = options.load(model, device, dtype, tokenizer=tokenizer)
-    first, second = (lm.tokenizer.encode(text, special=special) for text in (clean, corrupted))
-    metric = LogitDifference(token, against, position=position) if against else Probability(token, position=position)
-    with progress.counted(f"patching {what}") as report:
-        found = lm.sweep(first, second, what, metric=metric, progress=report)
+    first = lm.tokenizer.encode(clean, special=special)
+    second = None if corrupted is None else lm.tokenizer.encode(corrupted, special=special)
+    given: dict[str, Any] = {"how": how, "layers": layer or None, "units": unit or None, "exact": not estimate}
+    if over is not None:
+        from cutaway.inspect.contexts import texts_of
+
+        given["over"] = list(texts_of(over))
+    measured = metric_of(token, against, position, metric)
+    with progress.counted(f"sweeping {what}") as report:
+        found = lm.sweep(first, second, what, metric=measured, progress=report, **given)
     answer("sweep", None, {"model": lm.name, **found.to_dict()}, html, as_json, lambda: drawings.sweep(found))
 
 
+def record(
+    corpus: Annotated[Path, options.argument(metavar="FILE", help="Texts, between blank lines, or JSON lines.")],
+    what: Annotated[str, option("--what", value="WHAT", help="neuron or head.")] = "neuron",
+    out: Annotated[Path | None, option("--out", "-o", value="FILE", help="Where to; by default in the cache.")] = None,
+    name: Annotated[str, option("--name", value="NAME", help="What the corpus is called; by default the file.")] = "",
+    top: Annotated[int, option("--count", "-k", value="N", help="How many places to keep of each.")] = 5,
+    tokens: Annotated[int | None, option("--tokens", value="N", help="Read so many tokens at most.")] = None,
+    model: options.Model = "builtin",
+    tokenizer: options.TokenizerName = None,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Read a corpus, and write down where each neuron or head is strongest; ended, it goes on where it was.
+
+    Example: cutaway inspect record stories.txt --tokens 200000
+    """
+    from cutaway.cli import progress
+
+    lm: LanguageModel = options.load(model, device, dtype, tokenizer=tokenizer)
+
+    from cutaway.inspect.contexts import record as make
+    from cutaway.inspect.contexts import recorded_at, texts_of
+
+    path = out or recorded_at(lm, what)
+    with progress.counted(f"reading {corpus.name}") as report:
+        found = make(
+            lm, texts_of(corpus), path, what, corpus=name or corpus.stem, top=top, tokens=tokens,
+            progress=lambda read: report(read, tokens or read),
+        )  # fmt: skip
+    if as_json:
+        screen.show_json({"file": str(path), **found.about})
+    else:
+        screen.show(Text(f"{found.about['read']:,} tokens read: {path}"))
+
+
 def verbs(installed: bool = False) -> tuple[Callable[..., None], ...]:
-    """Every view that has a verb, in the order of the help; a sweep is of two texts, and has a verb of its own."""
+    """Every view that has a verb, in the order of the help; a sweep shows its progress, and has a verb of its own."""
     found = [verb(view) for view in views(installed).values() if "verb" in view.surfaces]
     after = next(place for place, one in enumerate(found, 1) if one.__name__ == "change")
-    return (*found[:after], sweep, *found[after:])
+    return (*found[:after], sweep, *found[after:], record)

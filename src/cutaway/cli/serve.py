@@ -28,6 +28,13 @@ def serve(models: list[str] | None = None, config: str | None = None, **flags: A
     settings = configuration.read_settings({**flags, "models": models}, config)
     for name in settings.models:
         options.locate(name)  # fetched now, with a bar, and refused now if there is none
+    if settings.replicas > 1 or settings.most_replicas > settings.replicas:
+        from cutaway.serve import cluster
+
+        screen.show(f"Ray Serve answers at http://{settings.host}:{settings.port}/v1; Ctrl-C stops it.")
+        with suppress(KeyboardInterrupt):
+            cluster.run(settings)
+        return
     from cutaway.serve.server import create_server
 
     app = create_server(settings)

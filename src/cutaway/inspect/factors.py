@@ -1,4 +1,4 @@
-"""What fires together: neurons in groups (k-means), and their activations as a few non-negative factors."""
+"""What fires together: neurons in groups (k-means), and activations as a few factors, non-negative or principal."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from cutaway.inspect.runs import Run
 
 FEWEST, MOST = 2, 20
 EXAMPLES = 8
+METHODS = ("nmf", "pca")
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ class Factor(ViewResult):
 class Factors(ViewResult):
     """The activations of some layers as a sum of a few factors, the strongest first."""
 
+    method: str
     layers: tuple[int, ...]
     unexplained: float
     """The share of the activations' sum of squares that the factors leave."""
@@ -97,8 +99,16 @@ class Factors(ViewResult):
         return len(self.factors)
 
 
-def factors(run: Run, count: int = 8, layers: Sequence[int] | None = None, seed: int = 0) -> Factors:
-    """Take the positive activations of these layers (of all) apart into so many non-negative factors."""
+def factors(
+    run: Run, count: int = 8, layers: Sequence[int] | None = None, seed: int = 0, method: str = "nmf"
+) -> Factors:
+    """Take the activations of these layers (of all) apart into so many factors.
+
+    "nmf": the positive ones, into non-negative factors. "pca": all of them, less each neuron's mean over the text, into
+    principal components, whose tokens and neurons have a sign.
+    """
+    if method not in METHODS:
+        raise CutawayError(f"There is no method {method!r:.80}. Known: {', '.join(METHODS)}.")
     most = min(MOST, len(run))
     if not FEWEST <= count <= most:
         raise CutawayError(
@@ -106,6 +116,8 @@ def factors(run: Run, count: int = 8, layers: Sequence[int] | None = None, seed:
             f"({len(run)}), not {count}."
         )
     chosen = run.layers(layers)
+    if method == "pca":
+        return principal(run, count, chosen)
     values = np.maximum(activations(run, chosen), 0)  # [neuron, token]
     model = _sklearn("decomposition").NMF(count, init="nndsvda", random_state=seed, max_iter=200, tol=1e-4)
     with warnings.catch_warnings():
@@ -119,16 +131,34 @@ def factors(run: Run, count: int = 8, layers: Sequence[int] | None = None, seed:
     share = strength / max(strength.sum(), 1e-30)
     order = np.argsort(-strength, kind="stable")
     return Factors(
+        "nmf",
         tuple(chosen),
         unexplained,
         tuple(_factor(weights[:, i], tokens[i], float(share[i]), run, chosen) for i in order),
     )
 
 
+def principal(run: Run, count: int, layers: list[int]) -> Factors:
+    """The first principal components of the activations; `share` is the part of the variance that each explains."""
+    values = activations(run, layers).astype(np.float64)
+    values -= values.mean(axis=1, keepdims=True)
+    neurons, sizes, tokens = np.linalg.svd(values, full_matrices=False)
+    variance = np.square(sizes) / max(float(np.square(sizes).sum()), 1e-30)
+    found = []
+    for i in range(count):
+        largest = tokens[i][np.abs(tokens[i]).argmax()] or 1.0  # which of two opposite directions: the strongest is +1
+        weights, along = (
+            (neurons[:, i] * sizes[i] * largest).astype(np.float32),
+            (tokens[i] / largest).astype(np.float32),
+        )
+        found.append(_factor(weights, along, float(variance[i]), run, layers))
+    return Factors("pca", tuple(layers), float(1 - variance[:count].sum()), tuple(found))
+
+
 def _factor(weights: Array, tokens: Array, share: float, run: Run, layers: list[int]) -> Factor:
     width = run.lm.config.mlp_width
-    by_layer = weights.reshape(len(layers), width).sum(axis=1)
-    strongest = np.argsort(-weights, kind="stable")[:EXAMPLES].tolist()
+    by_layer = np.abs(weights).reshape(len(layers), width).sum(axis=1)
+    strongest = np.argsort(-np.abs(weights), kind="stable")[:EXAMPLES].tolist()
     return Factor(
         tokens,
         share,

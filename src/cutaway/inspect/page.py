@@ -55,9 +55,8 @@ def page(view: str, run: dict[str, Any] | None, data: dict[str, Any]) -> str:
 
 
 def titles() -> dict[str, str]:
-    """The views that can be drawn, each with its title; a sweep is of two texts, and so no view of a run."""
-    drawn = {one.name: one.title for one in views().values() if "verb" in one.surfaces}
-    return {**drawn, "sweep": "Where the answer lies"}
+    """The views that can be drawn, each with its title: those with a verb, of which a sweep has one of its own."""
+    return {one.name: one.title for one in views().values() if "verb" in one.surfaces or one.name == "sweep"}
 
 
 def harmless(text: str) -> str:

@@ -108,7 +108,7 @@ def saliency(
     norms, signed = parts.float().norm(dim=-1), parts.float().sum(-1)  # [target, token]
     total = norms.sum(-1)
     return Saliency(
-        cast("Method", method), tuple(found), span, array(norms / total.clamp(min=1e-30)[:, None]), array(signed),
+        method, tuple(found), span, array(norms / total.clamp(min=1e-30)[:, None]), array(signed),
         array(total), array(number), array(signed.sum(-1)), None if gap is None else array(gap),
     )  # fmt: skip
 

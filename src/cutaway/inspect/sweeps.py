@@ -105,7 +105,7 @@ def sweeps(
         raise CutawayError(f"A data set of pairs is swept by patch or resample, not by {how!r:.80}.")
     if len(texts) < 2:
         raise CutawayError(f"There must be 2 pairs or more, for a mean and its interval, not {len(texts)}.")
-    metrics = list(metric) if isinstance(metric, list | tuple) else [metric] * len(texts)
+    metrics: list[Any] = list(metric) if isinstance(metric, list | tuple) else [metric] * len(texts)
     if len(metrics) != len(texts):
         raise CutawayError(
             f"There are {len(texts)} pairs and {len(metrics)} metrics: give one for each, or one for all."

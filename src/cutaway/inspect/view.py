@@ -223,8 +223,8 @@ def view(title: str, result: type[ViewResult] | str | None = None, **more: Any) 
 
 
 _KNOWN: dict[str, View] = {}
-TAKEN = ("sweep",)
-"""A verb of two texts, and so no view of a run."""
+TAKEN = ("record",)
+"""A verb that is no view: it makes what `contexts` looks up."""
 
 
 def register(*some: View) -> None:

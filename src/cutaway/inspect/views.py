@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cutaway.errors import CutawayError
 from cutaway.inspect.view import REQUIRED, Word, param, register, view
+from cutaway.inspect.views_causal import contexts, direct, edges, paths, sweep
 
 if TYPE_CHECKING:
     from cutaway.inspect.attention import Attention, Heads, Looking
@@ -130,7 +131,7 @@ def roles(
     texts: Annotated[int, param("How many such sequences.", "--texts", low=2, high=64)] = 8,
     seed: Seed = 0,
 ) -> "Roles":
-    """Induction, previous-token and duplicate-token heads, measured on repeated random tokens.
+    """Induction, previous-token, duplicate-token and copying heads, measured on random tokens and names.
 
     Example: cutaway inspect roles --texts 16
     """
@@ -280,14 +281,17 @@ def factors(
     count: Annotated[int, param("How many to find.", "--count", "-k", low=2, high=20, served=8)] = 6,
     layer: Layers = None,
     seed: Seed = 0,
+    method: Annotated[str, param("nmf (non-negative), or pca (principal components).", "--method", value="METHOD")] = (
+        "nmf"
+    ),
 ) -> "Factors":
-    """What activates together: activations as 2 to 20 non-negative factors (NMF).
+    """What activates together: activations as 2 to 20 factors, non-negative (NMF) or principal (PCA).
 
     Example: cutaway inspect factors "The cat sat on the mat. The dog ran." --count 4
     """
     from cutaway.inspect.factors import factors as look
 
-    return look(run, count, layer or None, seed)
+    return look(run, count, layer or None, seed, method)
 
 
 @view("Before and after", "change.Changed", reads=("blocks.*.residual", "logits"), needs=LAYERS, post=True)
@@ -413,5 +417,5 @@ def values(
 
 register(
     attention, heads, roles, path, lens, saliency, neurons, groups, factors, change, cache, beams, parameters, looking,
-    neuron, writing, predict, values,
+    neuron, writing, predict, values, sweep, edges, paths, direct, contexts,
 )  # fmt: skip

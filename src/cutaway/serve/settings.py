@@ -66,10 +66,15 @@ class ServeSettings:
     traces: str = ""
     """Where to send OpenTelemetry traces, like http://localhost:4318/v1/traces. Default: nowhere."""
 
+    replicas: int = 1
+    """So many copies of the server, run by Ray Serve if there are more than one (pip install 'cutaway[cluster]')."""
+    most_replicas: int = 0
+    """Up to so many copies, by the load. Default: as many as replicas, always."""
+
     def __post_init__(self) -> None:
         if not self.models:
             raise CutawayError("A server needs a model: name one, or none for the built-in one.")
-        for name in ("memory", "rows", "piece", "turn", "queue", "explanations"):
+        for name in ("replicas", "memory", "rows", "piece", "turn", "queue", "explanations"):
             if getattr(self, name) < 1:
                 raise CutawayError(f"The server's {name} must be 1 or more, not {getattr(self, name)}.")
         if self.prefix_memory < 0:

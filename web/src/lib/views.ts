@@ -107,6 +107,46 @@ export interface Choices {
   text: string;
 }
 
+/** A place in the corpus at which a unit is strong. */
+export interface Context {
+  tokens: Token[];
+  at: number;
+  value: number;
+  activations: number[];
+}
+
+/** What each part adds to the logit of the next token, after every token of the text at once. */
+export interface Direct {
+  targets: Token[];
+  against: Token | null;
+  parts: string[];
+  values: number[][];
+  logits: number[];
+}
+
+/** What each edge would bring back of the clean run, to first order. */
+export interface Edges {
+  metric: string;
+  clean: number;
+  corrupted: number;
+  senders: string[];
+  receivers: string[];
+  scores: number[][];
+  clean_tokens: Token[];
+  corrupted_tokens: Token[];
+}
+
+/** Where in a corpus one neuron, head or direction is strongest. */
+export interface Excited {
+  what: string;
+  layer: number;
+  unit: number;
+  corpus: string | null;
+  tokens: number;
+  quantiles: [number, number][];
+  contexts: Context[];
+}
+
 /** A token's way up the stack, and what each part on it adds to the logit of a next token. */
 export interface Explained {
   path: Path;
@@ -123,6 +163,7 @@ export interface Factor {
 
 /** The activations of some layers as a sum of a few factors, the strongest first. */
 export interface Factors {
+  method: string;
   layers: number[];
   unexplained: number;
   factors: Factor[];
@@ -261,6 +302,19 @@ export interface PathStep {
   to_last: number;
 }
 
+/** The metric of the corrupted run where receivers read one sender as in the clean run, for every sender. */
+export interface Paths {
+  metric: string;
+  receivers: string[];
+  senders: string[];
+  values: number[];
+  clean: number;
+  corrupted: number;
+  clean_tokens: Token[];
+  corrupted_tokens: Token[];
+  recovered: number[];
+}
+
 /** A matrix in at most so many cells each way; a vector is one row. */
 export interface Picture {
   name: string;
@@ -288,16 +342,23 @@ export interface Roles {
   induction: Measured;
   previous: Measured;
   duplicate: Measured;
+  copying: Measured | null;
+  names: Measured | null;
+  copied: number;
+  named: number;
   queries: number;
 }
 
 /** For each target, the share of each token before it, and whether it spoke for the target or against it. */
 export interface Saliency {
-  method: 'gradient' | 'integrated';
+  method: 'gradient' | 'integrated' | 'occlusion' | 'rollout' | 'values';
   targets: Target[];
+  span: boolean;
   share: number[][];
   signed: number[][];
   norm: number[];
+  number: number[];
+  total: number[];
   gap: number[] | null;
 }
 
@@ -321,11 +382,30 @@ export interface StepSpec {
   named?: boolean;
 }
 
+/** The metric of a run with one piece of it replaced, for every piece. */
+export interface Sweep {
+  what: string;
+  how: string;
+  exact: boolean;
+  metric: string;
+  layers: number[];
+  units: number[];
+  values: number[][];
+  clean: number;
+  corrupted: number | null;
+  clean_tokens: Token[];
+  corrupted_tokens: Token[];
+  axes: [string, string];
+  base: number;
+  recovered: number[][] | null;
+}
+
 /** A token to explain. */
 export interface Target {
   position: number;
   token: Token;
   probability: number;
+  against: Token | null;
 }
 
 /** A place as the pages draw it; one that every block has stands here once. */

@@ -1,18 +1,7 @@
 /** Draws one view of `cutaway inspect` into an element, offline: in a page that is one file, and in a notebook's widget. */
 
-import type { Attention, CacheSteps, Candidate, Changed, Explained, Factors, Groups, Heads, Lens, Neurons, Picture, Roles, Saliency, Token, Tree } from '../lib/views';
+import type { Attention, CacheSteps, Candidate, Changed, Direct, Edges, Excited, Explained, Factors, Groups, Heads, Lens, Neurons, Paths, Picture, Roles, Saliency, Sweep, Token, Tree } from '../lib/views';
 
-/** A sweep is of two texts, and so no view that the server answers. */
-interface Sweep {
-  what: string;
-  metric: string;
-  clean: number;
-  corrupted: number;
-  clean_tokens: Token[];
-  corrupted_tokens: Token[];
-  values: number[][];
-  recovered: number[][];
-}
 interface Run {
   tokens: Token[];
 }
@@ -309,14 +298,44 @@ const views = {
       data.stream.map((_, layer) => `layer ${layer}`)));
   },
   sweep(root: Element, _: Run, data: Sweep) {
-    section(root, data.metric, `clean ${number(data.clean)}, corrupted ${number(data.corrupted)}. A cell is the corrupted text with one piece of the clean run in its place (${data.what}), and shows how much of the difference that brings back: 0 none, 1 all, below 0 the opposite.`);
-    const differs = data.clean_tokens.map((token, i) => token.id === data.corrupted_tokens[i]!.id ? 0 : 0.5);
-    root.append(chips(data.clean_tokens, differs), chips(data.corrupted_tokens, differs));
-    const columns = data.values[0]!.map((_, at) => data.what === "head" ? `head ${at}` : visible(data.corrupted_tokens[at]!));
-    root.append(heat(data.recovered, (row, column, value) => `layer ${row}, ${columns[column]}${data.what === "head" ? "" : ` (token ${column})`}: ${number(data.values[row]![column])}, ${number(value)} of the difference`,
-      data.values.map((_, layer) => `layer ${layer}`), { across: columns }));
-    const cells = data.recovered.flatMap((row, layer) => row.map((value, at): Bar => [`layer ${layer}, ${columns[at]}`, value, `${number(data.values[layer]![at])}${data.what === "head" ? "" : `, token ${at}`}`]));
+    const kind = data.axes[1], two = data.corrupted !== null && data.recovered !== null;
+    const how = { patch: "the corrupted text with one piece of the clean run in its place", resample: "the clean text with one piece of the corrupted run in its place", zero: "the text with one piece made zero", mean: "the text with one piece at its mean over other texts" }[data.how];
+    section(root, data.metric, two
+      ? `clean ${number(data.clean)}, corrupted ${number(data.corrupted)}. A cell is ${how} (${data.what}), and shows how much of the difference that brings about: 0 none, 1 all, below 0 the opposite.`
+      : `${number(data.clean)} without a change. A cell is ${how} (${data.what}), and shows how far that moves it.`);
+    const words = two ? data.corrupted_tokens : data.clean_tokens;
+    const differs = data.clean_tokens.map((token, i) => !two || token.id === data.corrupted_tokens[i]!.id ? 0 : 0.5);
+    root.append(chips(data.clean_tokens, differs));
+    if (two) root.append(chips(data.corrupted_tokens, differs));
+    const shown = two ? data.recovered! : data.values.map((row) => row.map((value) => value - data.base));
+    const columns = data.units.map((unit) => kind === "token" ? visible(words[unit]!) : `${kind} ${unit}`);
+    const note = (at: number): string => kind === "token" ? ` (token ${data.units[at]})` : "";
+    root.append(heat(shown, (row, column, value) => `layer ${data.layers[row]}, ${columns[column]}${note(column)}: ${number(data.values[row]![column])}, ${number(value)}${two ? " of the difference" : " from what it was"}`,
+      data.layers.map((layer) => `layer ${layer}`), { across: columns }));
+    const cells = shown.flatMap((row, at) => row.map((value, column): Bar => [`layer ${data.layers[at]}, ${columns[column]}`, value, `${number(data.values[at]![column])}${note(column)}`]));
     root.append(add(make("div", undefined, "scroll"), bars(cells.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 12))));
+  },
+  edges(root: Element, _: Run, data: Edges) {
+    section(root, data.metric, `clean ${number(data.clean)}, corrupted ${number(data.corrupted)}. What each edge would bring back of the clean run, estimated from one backward pass.`);
+    root.append(chips(data.clean_tokens), chips(data.corrupted_tokens));
+    const found = data.scores.flatMap((row, s) => row.map((value, r): Bar => [`${data.senders[s]} → ${data.receivers[r]}`, value]));
+    root.append(add(make("div", undefined, "scroll"), bars(found.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 24))));
+  },
+  paths(root: Element, _: Run, data: Paths) {
+    section(root, data.metric, `clean ${number(data.clean)}, corrupted ${number(data.corrupted)}. The corrupted text, in which ${data.receivers.join(", ")} alone read one part as in the clean run: how much of the difference that brings back.`);
+    root.append(chips(data.clean_tokens), chips(data.corrupted_tokens));
+    const found = data.senders.map((sender, at): Bar => [sender, data.recovered[at]!, number(data.values[at]!)]);
+    root.append(add(make("div", undefined, "scroll"), bars(found.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 24))));
+  },
+  direct(root: Element, run: Run, data: Direct) {
+    section(root, "What adds to each next token's logit", "A row is a part of the model, a column a token of the text; a column adds up to the logit of the token that follows it.");
+    root.append(heat(data.values, (row, column, value) => `${data.parts[row]}, after ${visible(run.tokens[column]!)}: ${number(value)} for ${visible(data.targets[column]!)}`,
+      data.parts, { across: run.tokens.map(visible) }));
+  },
+  contexts(root: Element, _: Run, data: Excited) {
+    section(root, `${data.what} ${data.layer}.${data.unit}`, data.corpus === null ? "Nothing has been recorded for this model yet: cutaway inspect record FILE."
+      : `Its strongest places in ${number(data.tokens)} tokens of ${data.corpus}; ${data.quantiles.map(([share, value]) => `${percent(share)} of the tokens are not above ${number(value)}`).join(", ")}.`);
+    for (const one of data.contexts) root.append(make("p", number(one.value), "faint"), chips(one.tokens, one.activations.map((value) => Math.max(0, value / Math.max(1e-9, one.value))), "neuron", one.activations.map(number)));
   },
   cache(root: Element, _: Run, data: CacheSteps) {
     section(root, "What each step computed, and what it found in the cache", `${number(data.per_token_bytes)} bytes a token; `

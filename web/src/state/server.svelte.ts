@@ -16,7 +16,7 @@ export class Refused extends Error {
   }
 }
 
-export type Query = Record<string, string | number | (string | number)[] | null | undefined>;
+export type Query = Record<string, string | number | boolean | (string | number)[] | null | undefined>;
 
 const PAUSE = 1000;
 

@@ -343,17 +343,52 @@ var draw = (function() {
 			root.append(heat(data.stream, (row, column, value) => `layer ${row}, ${visible(run.tokens[column])}: ${percent(value)}`, data.stream.map((_, layer) => `layer ${layer}`)));
 		},
 		sweep(root, _, data) {
-			section(root, data.metric, `clean ${number(data.clean)}, corrupted ${number(data.corrupted)}. A cell is the corrupted text with one piece of the clean run in its place (${data.what}), and shows how much of the difference that brings back: 0 none, 1 all, below 0 the opposite.`);
-			const differs = data.clean_tokens.map((token, i) => token.id === data.corrupted_tokens[i].id ? 0 : .5);
-			root.append(chips(data.clean_tokens, differs), chips(data.corrupted_tokens, differs));
-			const columns = data.values[0].map((_, at) => data.what === "head" ? `head ${at}` : visible(data.corrupted_tokens[at]));
-			root.append(heat(data.recovered, (row, column, value) => `layer ${row}, ${columns[column]}${data.what === "head" ? "" : ` (token ${column})`}: ${number(data.values[row][column])}, ${number(value)} of the difference`, data.values.map((_, layer) => `layer ${layer}`), { across: columns }));
-			const cells = data.recovered.flatMap((row, layer) => row.map((value, at) => [
-				`layer ${layer}, ${columns[at]}`,
+			const kind = data.axes[1], two = data.corrupted !== null && data.recovered !== null;
+			const how = {
+				patch: "the corrupted text with one piece of the clean run in its place",
+				resample: "the clean text with one piece of the corrupted run in its place",
+				zero: "the text with one piece made zero",
+				mean: "the text with one piece at its mean over other texts"
+			}[data.how];
+			section(root, data.metric, two ? `clean ${number(data.clean)}, corrupted ${number(data.corrupted)}. A cell is ${how} (${data.what}), and shows how much of the difference that brings about: 0 none, 1 all, below 0 the opposite.` : `${number(data.clean)} without a change. A cell is ${how} (${data.what}), and shows how far that moves it.`);
+			const words = two ? data.corrupted_tokens : data.clean_tokens;
+			const differs = data.clean_tokens.map((token, i) => !two || token.id === data.corrupted_tokens[i].id ? 0 : .5);
+			root.append(chips(data.clean_tokens, differs));
+			if (two) root.append(chips(data.corrupted_tokens, differs));
+			const shown = two ? data.recovered : data.values.map((row) => row.map((value) => value - data.base));
+			const columns = data.units.map((unit) => kind === "token" ? visible(words[unit]) : `${kind} ${unit}`);
+			const note = (at) => kind === "token" ? ` (token ${data.units[at]})` : "";
+			root.append(heat(shown, (row, column, value) => `layer ${data.layers[row]}, ${columns[column]}${note(column)}: ${number(data.values[row][column])}, ${number(value)}${two ? " of the difference" : " from what it was"}`, data.layers.map((layer) => `layer ${layer}`), { across: columns }));
+			const cells = shown.flatMap((row, at) => row.map((value, column) => [
+				`layer ${data.layers[at]}, ${columns[column]}`,
 				value,
-				`${number(data.values[layer][at])}${data.what === "head" ? "" : `, token ${at}`}`
+				`${number(data.values[at][column])}${note(column)}`
 			]));
 			root.append(add(make("div", void 0, "scroll"), bars(cells.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 12))));
+		},
+		edges(root, _, data) {
+			section(root, data.metric, `clean ${number(data.clean)}, corrupted ${number(data.corrupted)}. What each edge would bring back of the clean run, estimated from one backward pass.`);
+			root.append(chips(data.clean_tokens), chips(data.corrupted_tokens));
+			const found = data.scores.flatMap((row, s) => row.map((value, r) => [`${data.senders[s]} → ${data.receivers[r]}`, value]));
+			root.append(add(make("div", void 0, "scroll"), bars(found.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 24))));
+		},
+		paths(root, _, data) {
+			section(root, data.metric, `clean ${number(data.clean)}, corrupted ${number(data.corrupted)}. The corrupted text, in which ${data.receivers.join(", ")} alone read one part as in the clean run: how much of the difference that brings back.`);
+			root.append(chips(data.clean_tokens), chips(data.corrupted_tokens));
+			const found = data.senders.map((sender, at) => [
+				sender,
+				data.recovered[at],
+				number(data.values[at])
+			]);
+			root.append(add(make("div", void 0, "scroll"), bars(found.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 24))));
+		},
+		direct(root, run, data) {
+			section(root, "What adds to each next token's logit", "A row is a part of the model, a column a token of the text; a column adds up to the logit of the token that follows it.");
+			root.append(heat(data.values, (row, column, value) => `${data.parts[row]}, after ${visible(run.tokens[column])}: ${number(value)} for ${visible(data.targets[column])}`, data.parts, { across: run.tokens.map(visible) }));
+		},
+		contexts(root, _, data) {
+			section(root, `${data.what} ${data.layer}.${data.unit}`, data.corpus === null ? "Nothing has been recorded for this model yet: cutaway inspect record FILE." : `Its strongest places in ${number(data.tokens)} tokens of ${data.corpus}; ${data.quantiles.map(([share, value]) => `${percent(share)} of the tokens are not above ${number(value)}`).join(", ")}.`);
+			for (const one of data.contexts) root.append(make("p", number(one.value), "faint"), chips(one.tokens, one.activations.map((value) => Math.max(0, value / Math.max(1e-9, one.value))), "neuron", one.activations.map(number)));
 		},
 		cache(root, _, data) {
 			section(root, "What each step computed, and what it found in the cache", `${number(data.per_token_bytes)} bytes a token; ${number(data.total.multiplications)} multiplications instead of ${number(data.total.without)}.`);

@@ -11,6 +11,7 @@ from cutaway.serve.views import (
     branches,
     declared,
     facts,
+    gallery,
     machine,
     tables,
     tasks,
@@ -18,7 +19,7 @@ from cutaway.serve.views import (
     weights,
 )  # fmt: skip
 
-PAGES = (declared, tables, branches, walk, machine, weights, tasks, facts)
+PAGES = (declared, tables, branches, walk, machine, gallery, weights, tasks, facts)
 
 
 def routers(explorer: Explorer) -> Iterator[APIRouter]:

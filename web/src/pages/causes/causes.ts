@@ -4,6 +4,9 @@ import type { Saliency } from '../../lib/views';
 
 export type Method = Saliency['method'];
 
+/** The ways to find causes, in the order they are offered. */
+export const METHODS: Method[] = ['gradient', 'integrated', 'occlusion', 'values', 'rollout'];
+
 export interface Cause {
   position: number;
   share: number;

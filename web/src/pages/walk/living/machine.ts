@@ -75,7 +75,7 @@ export function rivers(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void 
       if (top > s.height || top + tall < 0) continue;
       const wide = girth(s, n, i);
       const edge = own ? 1.5 : 1;
-      pen.globalAlpha = before * (own ? 0.9 : small ? 0.3 : 0.45);
+      pen.globalAlpha = before * (own ? 0.9 : small ? 0.15 : 0.45);
       pen.fillStyle = ink.residual;
       pen.fillRect(centre - wide / 2 - edge, top, wide + 2 * edge, tall);
       if (small && !own) continue; // too narrow for a texture: its width says how long the vector is
@@ -165,7 +165,7 @@ export function arcs(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, alpha: n
       if ((q === shown) !== (pass === 1)) continue;
       const { part } = s.world.looks[look]!;
       if (s.camera.y(part.y) < 0 || s.camera.y(part.y + part.h) > s.height) continue;
-      pen.globalAlpha = before * alpha * (pass ? Math.min(0.95, 0.4 + weight) : 0.1 + 0.3 * weight);
+      pen.globalAlpha = before * alpha * (pass ? Math.min(0.95, 0.4 + weight) : 0.06 + 0.34 * weight);
       pen.lineWidth = pass ? Math.max(1, thick * weight) : Math.max(0.6, thick * weight * 0.6);
       pen.beginPath();
       curve(s, pen, look, k, q);
@@ -361,7 +361,7 @@ export function names(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
     last = y;
     pen.font = `${bold ? 700 : 400} 12px ${ink.sans}`;
     pen.fillStyle = colour;
-    pen.fillText(fit(pen, words, wide - 28), 10, y);
+    pen.fillText(fit(pen, words, s.narrow() ? wide - 12 : wide - 28), 10, y);
     if (!bold) return;
     pen.fillStyle = ink.accent;
     pen.fillRect(1, y - 7, 3, 14);
@@ -383,8 +383,8 @@ export function names(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
       put(title(s.map.steps[station.step]!), y, bold, bold ? ink.accent : ink['ink-2'], 12);
     }
   }
-  // Inside a block the parts are named along the edge.
-  for (const part of s.world.parts) {
+  // Inside a block the parts are named along the edge, where there is room.
+  for (const part of s.narrow() ? [] : s.world.parts) {
     const high = part.h * camera.sy;
     if (high < 120) continue;
     const top = Math.max(0, camera.y(part.y + part.h));

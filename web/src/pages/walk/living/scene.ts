@@ -30,7 +30,7 @@ export interface Choice {
   shares: number[];
 }
 
-/** Attention that is drawn: how much token `q` takes from token `k`, over all heads of a layer. */
+/** Attention that is drawn: how much token `q` takes from token `k`, over all heads of a layer; -1: from all before the window. */
 export interface Arc {
   look: number;
   q: number;
@@ -185,9 +185,9 @@ export class Scene {
     this.world.looks.forEach((_, look) => {
       for (let q = 0; q < n; q++) {
         const found: Arc[] = [];
-        for (let k = 0; k < n; k++) {
+        for (let k = this.first ? -1 : 0; k < n; k++) {
           const weight = values[(look * n + q) * (n + 1) + 1 + k]!;
-          if (k !== q && weight >= (many ? 0.12 : 0.05)) found.push({ look, q, k, weight });
+          if (k !== q && weight >= (many ? 0.04 : 0.05)) found.push({ look, q, k, weight });
         }
         this.arcs.push(...found.sort((a, b) => b.weight - a.weight).slice(0, many ? 3 : 5));
       }
@@ -208,7 +208,7 @@ export class Scene {
       columns: Array.from({ length: this.count }, (_, i) => ({ position: this.first + i, id: this.tokens[this.first + i]!.id, expected: this.expected?.words[i]?.id ?? null, share: this.expected?.shares[i] ?? null })),
       floors: this.world.floors.map((floor) => ({ kind: floor.kind, layer: floor.layer, rows: floor.stations.map((one) => map.steps[one.step]!.name) })),
       river: stages ? stages.names.flatMap((name, n) => Array.from({ length: this.count }, (_, i) => ({ name, position: this.first + i, length: stages.length(n, i) }))) : [],
-      arcs: this.arcs.map(({ look, q, k, weight }) => ({ name: this.world.looks[look]!.name, from: this.first + k, to: this.first + q, weight })),
+      arcs: this.arcs.map(({ look, q, k, weight }) => ({ name: this.world.looks[look]!.name, from: k < 0 ? null : this.first + k, to: this.first + q, weight })),
       choice: this.choice ? this.choice.words.map((word, i) => ({ id: word.id, share: this.choice!.shares[i]! })) : [],
       stops: line.map((one, n) => ({ n, name: address(map, one), title: title(map.steps[one.step]!), layer: map.steps[one.step]!.block ? one.layer : null, numbers: this.#numbers(one) })),
     };
@@ -239,7 +239,8 @@ export interface Described {
   columns: { position: number; id: number; expected: number | null; share: number | null }[];
   floors: { kind: string; layer: number; rows: string[] }[];
   river: { name: string; position: number; length: number }[];
-  arcs: { name: string; from: number; to: number; weight: number }[];
+  /** `from` is null for all tokens before the window together. */
+  arcs: { name: string; from: number | null; to: number; weight: number }[];
   choice: { id: number; share: number }[];
   stops: { n: number; name: string; title: string; layer: number | null; numbers: { name: string; length: number }[] }[];
 }

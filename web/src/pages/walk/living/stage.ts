@@ -235,7 +235,8 @@ export class Stage {
     const d = this.#dense;
     pen.setTransform(1, 0, 0, 1, 0, 0);
     pen.globalAlpha = 1;
-    pen.clearRect(0, 0, still.width, still.height);
+    pen.fillStyle = ink.paper; // not left open: a clip has no page behind it
+    pen.fillRect(0, 0, still.width, still.height);
     if (!scene.count) return;
     const fade = scene.stop <= 1 ? (scene.stop === 0 ? 0 : scene.way) : 1;
     const tide = Math.round(Math.max(0, Math.min(scene.height, scene.camera.y(scene.tide))) * d);
@@ -323,6 +324,19 @@ export class Stage {
       if (isHeads(scene.map, name)) hit.head = Math.floor((hit.cell * scene.heads) / scene.full.values.length);
     }
     return hit;
+  }
+
+  /** Where the chosen token's part of a row stands on the screen; of a number in it, that number. */
+  where(step: string, layer: number, cell = -1): { x: number; y: number } | null {
+    const { scene } = this;
+    const station = scene.world.stations.find((one) => scene.map.steps[one.step]!.name === step && (one.layer < 0 || one.layer === layer));
+    if (!station) return null;
+    const name = station.places[0] ?? '';
+    const lines = isTable(scene.map, name) ? scene.headRow(station, scene.head) : null;
+    const { from, to } = lane(station, name);
+    const y = lines ? lines.y + lines.h / 2 : station.y + (station.h * (from + to)) / 2;
+    const along = cell >= 0 && scene.full ? 2 * half(scene, name) * ((cell + 0.5) / scene.full.values.length - 0.5) : 0;
+    return { x: scene.camera.x(scene.middle(scene.column) + along), y: scene.camera.y(y) };
   }
 
   /** How long the last frames took to make, in milliseconds: measured, for the docs. */

@@ -1,0 +1,188 @@
+"""The living view in a real browser: what it draws is Python's, and it is moved through by hand, by key and by link."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from cutaway.inspect.arithmetic import explain
+from cutaway.inspect.runs import run
+from cutaway.models.architecture import places
+
+TEXT = "A robot must obey orders"
+SAID = "document.querySelector('canvas.living').describe()"
+
+
+def at(step: str = "whole", text: str = TEXT, **more: object) -> str:
+    return f"#/walk?text={quote(text)}&step={step}" + "".join(f"&{name}={value}" for name, value in more.items())
+
+
+def drawn(page, settle) -> dict:
+    page.wait_for_function(f"(() => {{ const said = {SAID}; return said.river.length && said.choice.length }})()")
+    settle(page)
+    return page.evaluate(SAID)
+
+
+def test_every_length_weight_and_chance_of_the_picture_is_pythons(show, settle, builtin):
+    seen = run(builtin, TEXT)
+    said = drawn(show(at()), settle)
+    assert [(one["position"], one["id"]) for one in said["columns"]] == list(enumerate(seen.ids))
+    streams = {name for name, place in places(builtin.config).items() if place.operation in ("add", "look up")}
+    assert streams <= {one["name"] for one in said["river"]}
+    for one in said["river"]:
+        assert one["length"] == pytest.approx(float(seen[one["name"]][one["position"]].norm()), rel=1e-4)
+    assert said["arcs"]
+    for arc in said["arcs"]:
+        assert arc["from"] < arc["to"]  # nothing comes from the future
+        weight = float(seen[arc["name"]].mean(0)[arc["to"], arc["from"]])
+        assert arc["weight"] == pytest.approx(weight, rel=1e-3, abs=1e-5)
+    best = builtin.predict(TEXT, k=10)
+    assert [one["id"] for one in said["choice"]] == [one.id for one in best]
+    assert [one["share"] for one in said["choice"]] == pytest.approx([one.probability for one in best], rel=1e-4)
+    for column in said["columns"]:
+        shares = seen.logits([column["position"]])[0].softmax(-1)
+        assert column["expected"] == int(shares[: len(builtin.tokenizer)].argmax())
+        assert column["share"] == pytest.approx(float(shares.max()), rel=1e-3)
+
+
+def test_the_list_of_stops_has_every_stop_with_pythons_numbers_and_leads_there(show, settle, builtin):
+    seen = run(builtin, TEXT)
+    page = show(at(position=2))
+    page.locator(".list summary").click()
+    page.wait_for_selector("[data-length='blocks.1.mlp.hidden']")
+    said = page.evaluate(SAID)
+    assert page.locator(".stops li").count() == len(said["stops"])
+    shown = page.eval_on_selector_all("[data-length]", "all => all.map(one => [one.dataset.length, one.dataset.value])")
+    vectors = {name for name, place in places(builtin.config).items() if place.axes[-1] == "column"} - {"logits"}
+    assert {name for name, _ in shown} == vectors
+    for name, length in shown:
+        whole = seen[name].float()
+        vector = whole[:, 2].flatten() if whole.ndim == 3 else whole[2]
+        assert float(length) == pytest.approx(float(vector.norm()), rel=1e-4), name
+    page.locator(".stops button", has_text="blocks.1.mlp.hidden").click()
+    page.wait_for_function("location.hash.includes('step=widen') && location.hash.includes('layer=1')")
+
+
+def test_one_goes_nearer_and_out_again_by_key_and_the_link_restores_it(show, settle):
+    page = show(at("widen", layer=1))
+    page.locator("h1").focus()
+    assert drawn(page, settle)["level"] == "block"
+    for level in ("head", "matrix", "cell"):
+        page.keyboard.press("+")
+        page.wait_for_function("level => location.hash.includes(`level=${level}`)", arg=level)
+    settle(page)
+    again = show(page.url.split("/", 3)[3])
+    assert drawn(again, settle)["level"] == "cell"
+    for level in ("matrix", "head", "block", "machine"):
+        page.keyboard.press("Escape")
+        page.wait_for_function(f"level => {SAID}.level === level", arg=level)
+
+
+def test_a_double_click_enters_what_is_pointed_at(show, settle):
+    page = show(at())
+    drawn(page, settle)
+    box = page.locator("canvas.living").bounding_box()
+    spot = page.evaluate("document.querySelector('canvas.living').where('mlp_norm', 3)")
+    page.mouse.dblclick(box["x"] + spot["x"], box["y"] + spot["y"])
+    page.wait_for_function(f"{SAID}.level === 'block' && {SAID}.stop.layer === 3")
+
+
+def test_a_number_in_the_picture_opens_how_it_was_made(show, settle, builtin):
+    page = show(at("attention_norm", layer=1, level="cell"))
+    drawn(page, settle)
+    box = page.locator("canvas.living").bounding_box()
+    chosen = int(page.locator("[data-made=address]").inner_text().split("[")[2].rstrip("]"))
+    column = chosen + 1 if chosen < builtin.config.width - 1 else chosen - 1
+    spot = page.evaluate("column => document.querySelector('canvas.living').where('attention_norm', 1, column)", column)
+    page.mouse.click(box["x"] + spot["x"], box["y"] + spot["y"])
+    page.wait_for_function("part => location.hash.includes(part)", arg=f"cell=out.0.{column}")
+    settle(page)
+    value = float(page.locator("[data-made=value] data").get_attribute("value"))
+    assert value == pytest.approx(explain(run(builtin, TEXT), "blocks.1.attention.norm", -1, column).value, rel=1e-4)
+
+
+def test_the_bar_scrubs_the_whole_pass_and_one_at_a_time_the_text(show, settle):
+    page = show(at())
+    stops = drawn(page, settle)["stops"]
+    wanted = next(one for one in stops if one["name"] == "blocks.1.attention.weights")
+    page.get_by_role("slider", name="The forward pass").fill(str(wanted["n"]))
+    page.wait_for_function("location.hash.includes('step=softmax') && location.hash.includes('layer=1')")
+    page.get_by_text("One at a time").click()
+    page.get_by_role("slider", name="The token being computed").fill("2")
+    page.wait_for_function("location.hash.includes('position=2') && location.hash.includes('mode=alone')")
+
+
+def test_the_story_plays_through_and_vectors_are_on_their_way(show, settle):
+    page = show(at())
+    page.emulate_media(reduced_motion="no-preference")
+    drawn(page, settle)
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.wait_for_function(f"{SAID}.stop.n >= 2")
+    page.get_by_role("button", name="Pause").click()
+    stop = page.evaluate(f"{SAID}.stop.step")
+    page.wait_for_function("step => location.hash.includes(`step=${step}`)", arg=stop)
+
+
+def test_the_story_takes_ninety_seconds_whatever_the_model(show, settle):
+    for model in ("builtin", "long"):
+        page = show(at(model=model))
+        page.wait_for_selector("canvas.living")
+        told = page.evaluate("document.querySelector('canvas.living').told()")
+        assert told == pytest.approx(90, rel=1e-3)
+
+
+def test_the_gallery_shows_pythons_numbers_of_every_example(show, settle, builtin):
+    from cutaway.inspect import gallery
+
+    page = show("#/gallery?text=hello&layer=1&head=2")
+    page.wait_for_selector("[data-exhibit=sizes] tbody tr")
+    settle(page)
+    assert page.locator(".exhibit .picture-of").count() == 7 and page.locator("main [role=alert]").count() == 0
+    words = gallery.four_words(builtin, 1, 2)
+
+    def shown() -> list[float]:
+        cells = page.locator("[data-exhibit=words] td data").all()
+        return [float(one.get_attribute("value")) for one in cells]
+
+    for name, table in (
+        ("With the mask", words.masked),
+        ("Without the mask", words.unmasked),
+        ("Scores", words.scores),
+    ):
+        page.get_by_text(name, exact=True).click()
+        settle(page)
+        assert shown() == pytest.approx(table.flatten().tolist(), rel=1e-4, abs=1e-6), name
+    weights = page.eval_on_selector_all(
+        "[data-exhibit=mixture] tr[data-weight]", "all => all.map(one => +one.dataset.weight)"
+    )
+    assert weights == pytest.approx(sorted(gallery.mixture(builtin).weights.tolist(), reverse=True)[:6], rel=1e-4)
+    loop = gallery.loop(builtin)
+    for name, written in (("greedy", loop.greedy), ("drawn", loop.drawn)):
+        there = page.locator(f"[data-written={name}]")
+        assert there.locator(".round").count() == len(written.tokens)
+        assert there.get_attribute("data-period") == str(written.period or "")
+    page.locator("[data-exhibit=words] .door").click()
+    page.wait_for_function("location.hash.startsWith('#/attention') && location.hash.includes('robot')")
+
+
+def test_generate_plays_once_by_itself_for_those_who_do_not_mind_motion(show, settle):
+    page = show("#/predict?text=Once+upon+a+time")
+    page.emulate_media(reduced_motion="no-preference")
+    page.evaluate("location.hash = '#/generate?text=Once+upon+a+time'")
+    page.wait_for_function("location.hash.includes('n=3')")
+    page.get_by_role("button", name="Pause").click()
+
+
+def test_a_stretch_of_it_is_recorded_as_a_film(show, settle):
+    page = show(at())
+    drawn(page, settle)
+    page.emulate_media(reduced_motion="no-preference")
+    page.get_by_role("button", name="Record a clip").click()
+    page.wait_for_function(f"{SAID}.stop.n >= 1")
+    with page.expect_download() as made:
+        page.get_by_role("button", name="Stop and save").click()
+    film = Path(made.value.path()).read_bytes()
+    assert made.value.suggested_filename.endswith((".webm", ".mp4"))
+    assert film[:4] == bytes.fromhex("1a45dfa3") or film[4:8] == b"ftyp"  # Matroska, or MP4
