@@ -84,7 +84,7 @@ def running() -> Iterator[Callable[..., Running]]:
     open_ones: list[Running] = []
 
     def begin(*models: Path | str, **settings: Any) -> Running:
-        open_ones.append(Running(ServeSettings(models=tuple(map(str, models)), port=0, **settings)))
+        open_ones.append(Running(ServeSettings(models=tuple(map(str, models)), port=0, log="off", **settings)))
         return open_ones[-1]
 
     yield begin

@@ -33,7 +33,8 @@ def test_every_view_of_a_text_has_an_address_and_answers(server):
     assert {"attention", "lens", "saliency", "factors", "change", "values", "path"} <= set(names)
     for name in names:
         answer = server.post(f"/v1/explanations/{name}", input=TEXT, **ASKED.get(name, {}))
-        assert answer.status_code == 200, (name, answer.text)
+        alone = name not in ("sweep", "contexts")  # these ask for more than one text
+        assert answer.status_code == 200 or (answer.status_code == 400 and not alone), (name, answer.text)
 
 
 def test_a_view_over_http_says_what_it_says_in_python(server, served_lm):

@@ -56,19 +56,16 @@ def test_requests_side_by_side_get_what_each_gets_alone(running, folder, alone):
 
 def test_beyond_the_queue_the_answer_is_429_and_says_when_to_come_again(running, folder):
     server = running(folder, rows=1, queue=1)
-    body = {"prompt": START, "max_tokens": 200, "stream": True, "logit_bias": {"319": -100}}
-    with (
-        httpx.Client(base_url=server.url, timeout=120) as client,
-        client.stream("POST", "/v1/completions", json=body) as first,
-        ThreadPoolExecutor(8) as threads,
-    ):
-        assert next(first.iter_lines()).startswith("data: ")  # it is being written
-        asked = {"prompt": "A", "max_tokens": 1}
-        answers = list(threads.map(lambda _: server.post("/v1/completions", **asked), range(8)))
-        refused = [one for one in answers if one.status_code == 429]
-        assert {one.status_code for one in answers} <= {200, 429} and refused
-        assert all(int(one.headers["Retry-After"]) >= 1 for one in refused)
-        assert refused[0].json()["error"]["code"] == "queue_full"
+    server.complete("A", max_tokens=1)
+    one = writer(server)
+    with one.condition:
+        one.pending += 2  # as if one were being written, and one waited
+    refused = server.post("/v1/completions", prompt="A", max_tokens=1)
+    assert refused.status_code == 429 and int(refused.headers["Retry-After"]) >= 1
+    assert refused.json()["error"]["code"] == "queue_full"
+    with one.condition:
+        one.pending -= 2
+    assert server.texts("A", max_tokens=1)
     assert server.post("/v1/completions", prompt=["A"] * 3, max_tokens=1).status_code == 400  # never fits
 
 
