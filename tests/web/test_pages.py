@@ -19,6 +19,8 @@ from cutaway.inspect.runs import run
 TEXT = "Once upon a time, there was a little girl named Lily. She"
 SHORT = "The cat"
 PAGES = ("predict", "walk", "attention", "layers", "causes", "neurons", "generate", "change", "weights", "tasks")
+ALL = (*PAGES, "map", "gallery")
+"""With those that draw from answers of their own, which they say in their tests."""
 
 
 def at(page: str, text: str = TEXT, **more: object) -> str:
@@ -205,7 +207,7 @@ def test_an_older_answer_that_comes_late_is_dropped(show, settle):
     assert "".join(page.locator(".textbox .chips button").all_inner_texts()) == "quick"
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("language", ["en", "zh-CN", "ru"])
 def test_every_page_in_every_language_wide_and_narrow(show, name, language):
     for width in (1280, 375):
@@ -235,7 +237,7 @@ def test_a_thousand_tokens(show, settle, long_lm, name):
         settle(page)
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("dark", [False, True])
 def test_axe_finds_nothing(show, axe, name, dark):
     page = show(at(name, watch_a="was", watch_b="loved"), dark=dark)
@@ -252,7 +254,7 @@ def test_an_empty_text_is_said_and_predicted_from(show, builtin):
     assert numbers(page, ".bars .share") == pytest.approx([one.probability for one in best], rel=1e-4)
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", ALL)
 def test_every_page_has_something_to_say_of_no_text_and_of_too_much(show, settle, builtin, name):
     page = show(at(name, ""))
     assert page.locator("[role=alert]").count() == 0
