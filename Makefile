@@ -48,7 +48,9 @@ types: .venv/developer  ## the browser's types of the server's answers, after a 
 golden: .venv/developer  ## write down again what the golden test expects, after a change that was meant
 	$(BIN)/python tests/golden/record.py --portable
 
-bench: .venv/developer  ## speed beside others
+bench: .venv/developer  ## speed beside others; compiles llama.cpp for this processor first (six minutes and more, once)
+	@$(BIN)/python -c 'import llama_cpp' 2> /dev/null || echo "Compiling llama.cpp for this processor: this takes minutes."
+	CMAKE_ARGS=-DGGML_NATIVE=ON $(BIN)/pip install --quiet --disable-pip-version-check llama-cpp-python ctranslate2 $(TORCH)
 	$(BIN)/python benchmarks/tokenizer.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/cutaway bench

@@ -2,7 +2,9 @@
 
     python recipes/ship_builtin.py exhibit-training stories
 
-The card (README.md there) is builtin-card.md, filled with what is measured now; read it before it is committed.
+The card (README.md there) is builtin-card.md, filled with what is measured now; read it before it is committed. The
+steps of the tour that need this model (recipes/tour: copying, counting, agreement, the loop, and who "it" is) go to
+web/src/tour with it.
 """
 
 from __future__ import annotations

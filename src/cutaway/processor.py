@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import platform
+from pathlib import Path
 
 from cutaway.errors import CutawayError
 
@@ -39,3 +41,14 @@ def multiplies_bfloat16() -> bool:
 def cores() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def name() -> str:
+    """What the maker calls this processor; with family, model and stepping where Linux tells them."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0].splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    told = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    numbers = [f"{key} {told[key]}" for key in ("cpu family", "model", "stepping") if key in told]
+    return ", ".join([told.get("model name", platform.machine()), *numbers])

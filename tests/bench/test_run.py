@@ -21,7 +21,7 @@ TINY = Config(vocabulary=90, context=40, width=16, layers=3, heads=2)
 
 
 class Peer:
-    engine, weights, bits = "peer", "q8_0", 8.5
+    engine, weights, bits, build = "peer", "q8_0", 8.5, "peer 1.0, a portable build"
 
     def decode(self, tokens):
         return 100.0

@@ -25,6 +25,11 @@ from cutaway.serve.explorer import Explorer
 SOURCE = Path(__file__).resolve().parents[2] / "web" / "src"
 FILES = sorted((SOURCE / "tour").glob("[0-9]*.json"))
 STEPS = {file.stem.split("-", 1)[1]: json.loads(file.read_text()) for file in FILES}
+TO_COME = {
+    f"{file.stem}, to come": json.loads(file.read_text())
+    for file in sorted((SOURCE.parents[1] / "recipes" / "tour").glob("*.json"))
+}
+"""Steps for the next built-in model, which is to do what they speak of: held to the same rules."""
 LANGUAGES = {"en", "zh-Hans", "ru"}
 PAGES = {"predict", "walk", "attention", "layers", "causes", "neurons", "generate", "change", "weights", "tasks"}
 THERE = {file.parent.name for file in SOURCE.glob("pages/*/page.ts")}
@@ -46,9 +51,9 @@ def short_enough(words: dict[str, str], en: int, zh: int, ru: int) -> bool:
     return len(plain["en"]) <= en and len(plain["zh-Hans"]) <= zh and len(plain["ru"]) <= ru
 
 
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", STEPS | TO_COME)
 def test_a_step_says_everything_in_every_language(name):
-    step = STEPS[name]
+    step = (STEPS | TO_COME)[name]
     assert {"page", "place", "point", "title", "words", "try"} <= set(step)
     assert set(step) <= {"page", "place", "facts", "point", "title", "words", "here", "try"}
     assert step["page"] in PAGES
@@ -69,10 +74,10 @@ def test_a_step_says_everything_in_every_language(name):
     assert 2 <= len(re.findall(r"[.?:](?= |$)", step["words"]["en"])) <= 5
 
 
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", STEPS | TO_COME)
 def test_what_a_step_claims_can_be_checked(name):
     """Every bound and value of a sentence is that of a fact which the step asks for; the last one always holds."""
-    step = STEPS[name]
+    step = (STEPS | TO_COME)[name]
     asked = set(step.get("facts", {}))
     assert {one["of"] for one in step.get("facts", {}).values()} <= set(FACTS)
     assert step["place"].get("from", next(iter(asked), None)) in asked | {None}

@@ -7,9 +7,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from cutaway.bench.peers import LLAMA_CPP, LlamaCpp
+from cutaway.bench import llama
 from cutaway.bench.run import NativeRunner, Report, Runner, median
-from cutaway.runtime.native.library import default_threads
 from cutaway.runtime.native.packed_file import write_packed
 from cutaway.text.tokenizer import Tokenizer
 
@@ -25,9 +24,8 @@ def measure_first_tokens(report: Report, runners: list[Runner], folder: Path, ro
             write_packed(runner.runs.packed, Tokenizer.load("gpt2"), file)
             asked = ["generate", "--model", str(file), "--greedy", "--max-tokens", "1", PROMPT]
             commands[number] = ([sys.executable, "-m", "cutaway", *asked], runner.runs.packed.nbytes)
-        elif isinstance(runner, LlamaCpp) and runner.weights == "q8_0":
-            command = [sys.executable, "-c", LLAMA_CPP, str(runner.path), str(default_threads())]
-            commands[number] = (command, runner.path.stat().st_size)
+        elif isinstance(runner, llama.Compiled | llama.Wheel) and runner.weights == "q8_0":
+            commands[number] = ([sys.executable, "-c", *runner.command()], runner.path.stat().st_size)
     seconds: dict[int, list[float]] = {number: [] for number in commands}
     memory = dict.fromkeys(commands, 0)
     for count in range(rounds):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
-from urllib.request import Request, urlopen
 
 import numpy as np
 import torch
 
 from cutaway import checkpoint, processor
+from cutaway.bench import llama
 from cutaway.bench.run import TEXTS, Runner, random_model
 from cutaway.models.gpt2.shape import Config
 from cutaway.runtime.native.library import default_threads
@@ -23,12 +22,12 @@ from cutaway.text.tokenizer import Tokenizer
 def installed(config: Config, folder: Path, quick: bool = False) -> Iterator[Runner]:
     """Every peer that is here; their files are written into `folder`. `quick` leaves out those never ahead."""
     model = random_model(config)
-    if find_spec("xllamacpp") and find_spec("gguf") and config.vocabulary == 50_257:
+    if llama.installed() and find_spec("gguf") and config.vocabulary == 50_257:
         from cutaway.checkpoint import gguf
 
         for kind in ("q8_0", "q4_0", "f16"):
             gguf.write_gguf(model, Tokenizer.load("gpt2"), folder / f"{kind}.gguf", kind)
-            yield LlamaCpp(folder / f"{kind}.gguf", kind, config)
+            yield llama.runner(folder / f"{kind}.gguf", kind, config)
     if find_spec("transformers") and config.vocabulary == 50_257:
         checkpoint.write_model(model, Tokenizer.load("gpt2"), folder / "huggingface")
         for dtype in transformers_types():
@@ -43,55 +42,6 @@ def transformers_types() -> tuple[str, ...]:
     return ("float32",) if processor.kind() in ("plain", "avx2") else ("float32", "bfloat16")
 
 
-LLAMA_CPP = """
-import json, os, sys, urllib.request, xllamacpp
-parameters = xllamacpp.CommonParams()
-parameters.model.path, parameters.n_ctx, parameters.n_parallel = sys.argv[1], 1024, 1
-parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = int(sys.argv[2])
-parameters.warmup, parameters.verbosity = False, 0
-server = xllamacpp.Server(parameters)
-body = json.dumps({"prompt": "Once upon a time", "n_predict": 1, "temperature": 0}).encode()
-request = urllib.request.Request(server.listening_address + "/completion", body, {"Content-Type": "application/json"})
-print(json.load(urllib.request.urlopen(request))["content"], flush=True)
-os._exit(0)
-"""
-"""A whole command that lets llama.cpp write one token."""
-
-
-class LlamaCpp:
-    """llama.cpp, by its own clock; `xllamacpp` is a build of it that pip installs."""
-
-    engine = "llama.cpp"
-
-    def __init__(self, path: Path, kind: str, config: Config):
-        import xllamacpp  # type: ignore[import-untyped, unused-ignore]
-
-        self.weights, self.path = kind, path
-        self.bits = {"q8_0": 8.5, "q4_0": 4.5, "f16": 16.0, "f32": 32.0}[kind]
-        parameters = xllamacpp.CommonParams()
-        parameters.model.path, parameters.n_ctx = str(path), config.context
-        parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = default_threads()
-        parameters.n_parallel, parameters.warmup, parameters.verbosity = 1, False, 0
-        self.server = xllamacpp.Server(parameters)
-        self.ids = np.random.default_rng(0).integers(0, config.vocabulary, config.context).tolist()
-
-    def timings(self, prompt: list[int], tokens: int) -> dict[str, Any]:
-        body = {"prompt": prompt, "n_predict": tokens, "temperature": 0, "cache_prompt": False, "ignore_eos": True}
-        address = f"{self.server.listening_address}/completion"
-        request = Request(address, json.dumps(body).encode(), {"Content-Type": "application/json"})
-        with urlopen(request, timeout=300) as answer:
-            return json.load(answer)["timings"]
-
-    def decode(self, tokens: int) -> float:
-        return float(self.timings(self.ids[:1], tokens + 1)["predicted_per_second"])
-
-    def prompt(self, tokens: int) -> float:
-        return float(self.timings(self.ids[: tokens - 1], 1)["prompt_per_second"])
-
-    def batch16(self, steps: int) -> None:
-        return None  # its server would have to be given 16 clients
-
-
 class Transformers:
     """Hugging Face's transformers, greedy."""
 
@@ -103,6 +53,8 @@ class Transformers:
 
         disable_progress_bar()
         self.weights, self.bits = dtype, {"float32": 32.0, "bfloat16": 16.0}[dtype]
+        uses = torch.backends.cpu.get_cpu_capability()
+        self.build = f"transformers {version('transformers')}, torch {torch.__version__}: {uses}"
         self.model = GPT2LMHeadModel.from_pretrained(folder / "huggingface", dtype=getattr(torch, dtype)).eval()
         config = self.model.config
         self.ids = torch.from_numpy(np.random.default_rng(0).integers(0, config.vocab_size, (1, config.n_positions)))
@@ -138,6 +90,7 @@ class CTranslate2:
         import ctranslate2  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
         self.weights, self.bits = kind, {"float32": 32.0, "int8": 8.0}[kind]
+        self.build = f"ctranslate2 {version('ctranslate2')}, a wheel that chooses its instructions as it runs"
         converter = ctranslate2.converters.TransformersConverter(str(folder / "huggingface"))
         out = folder / f"ctranslate2-{kind}"
         converter.convert(str(out), quantization=None if kind == "float32" else kind, force=True)

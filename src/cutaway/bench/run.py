@@ -6,22 +6,23 @@ import functools
 import math
 import re
 import statistics
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from html import escape
+from importlib.metadata import version
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 
+from cutaway import processor
 from cutaway.errors import CutawayError
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
 from cutaway.runtime.native.engine import Engine
-from cutaway.runtime.native.library import KINDS, default_threads
-from cutaway.runtime.native.pack import Packed, memory_of, pack, places, size_of
+from cutaway.runtime.native.library import KINDS, default_threads, need
+from cutaway.runtime.native.pack import Packed, memory_of, pack, places, size_of, weights_read
 
 MEASURES = ("decode", "prompt", "batch16")
 TEXTS = 16
@@ -43,7 +44,7 @@ class Amount:
     """What would take more seconds than this is measured only once, in the short round that warms up."""
 
 
-QUICK, FULL = Amount(3, 32, 256, 3, seconds=32, longest=1.5), Amount(7, 128, 1_024, 16)
+QUICK, FULL = Amount(3, 32, 256, 3, seconds=32, longest=1.5), Amount(12, 64, 1_000, 8)
 
 
 class Runner(Protocol):
@@ -53,6 +54,8 @@ class Runner(Protocol):
     weights: str
     bits: float
     """A weight takes, its scales included."""
+    build: str
+    """Which version it is, and for which processor it was built: by its own account."""
 
     def decode(self, tokens: int) -> float | None: ...
     def prompt(self, tokens: int) -> float | None: ...
@@ -70,8 +73,12 @@ class Row:
     batch16: float | None
     limit: float
     """What decoding could be if nothing but reading every weight once took time."""
+    build: str = ""
+    """How the engine was built, by its own account."""
     spread: dict[str, float] = field(default_factory=dict)
     """The distance of the quartiles over the median, for each measure."""
+    rounds: dict[str, list[float]] = field(default_factory=dict)
+    """What each round gave."""
     first: float | None = None
     """Seconds from the command to its first token, the file in the page cache."""
     memory: float | None = None
@@ -87,6 +94,10 @@ class Report:
     threads: int
     kernels: str
     rows: list[Row]
+    processor: str = ""
+    """Its name, as the system has it."""
+    bandwidths: list[float] = field(default_factory=list)
+    """GB/s, round by round: `read_gb_s` is their median."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -116,6 +127,8 @@ def measure(
             for name, much in (("decode", steps), ("prompt", length), ("batch16", amount.batch)):
                 if number and results[name] and much * per_step(name) / results[name][0] > amount.longest:
                     continue
+                if number:  # whoever was waiting for its turn gets its threads and caches back
+                    getattr(runner, name)(max(1, much // 2))
                 speed = getattr(runner, name)(much if number else max(1, much // 8))
                 if speed is not None:
                     results[name] = [*results[name], speed] if number > 1 else [speed]
@@ -124,8 +137,9 @@ def measure(
         now = time.perf_counter()
         if number and now - begun + (now - started) > amount.seconds:
             break
-    bandwidth = max(bandwidths)
-    weights = sum(np.prod(place.shape) for place in places(config, "float32") if place.packed)
+    bandwidths = bandwidths[1:] or bandwidths
+    bandwidth = statistics.median(bandwidths)
+    weights = sum(math.prod(place.shape) for place in weights_read(config, "float32"))
     rows = [
         Row(
             runner.engine,
@@ -134,12 +148,16 @@ def measure(
             prompt=median(results["prompt"]),
             batch16=median(results["batch16"]),
             limit=bandwidth * 1e9 / (float(weights) * runner.bits / 8),
+            build=runner.build,
             spread={name: spread(results[name]) for name in MEASURES if results[name]},
+            rounds={name: [round(speed, 2) for speed in results[name]] for name in MEASURES if results[name]},
         )
         for runner, results in zip(runners, found, strict=True)
     ]
     kernels = next((runner.runs.kernels for runner in runners if isinstance(runner, NativeRunner)), "")
-    return Report(model, bandwidth, default_threads(), kernels, rows)
+    return Report(
+        model, bandwidth, default_threads(), kernels, rows, processor.name(), [round(one, 2) for one in bandwidths]
+    )
 
 
 def per_step(name: str) -> int:
@@ -158,26 +176,11 @@ def spread(values: list[float]) -> float:
     return (high - low) / statistics.median(values)
 
 
-def read_bandwidth(size: int = 1 << 27) -> float:
-    """GB/s that this machine's processors read together: each sums an array too large for the caches."""
-    arrays = [np.ones(size // 8) for _ in range(default_threads())]
-    gate = threading.Barrier(len(arrays) + 1)
-
-    def work(array: np.ndarray[Any, Any]) -> None:
-        gate.wait()
-        array.sum()
-        gate.wait()
-
-    threads = [threading.Thread(target=work, args=(array,)) for array in arrays]
-    for thread in threads:
-        thread.start()
-    gate.wait()
-    begun = time.perf_counter()
-    gate.wait()
-    seconds = time.perf_counter() - begun
-    for thread in threads:
-        thread.join()
-    return size * len(arrays) / seconds / 1e9
+def read_bandwidth(size: int = 1 << 28) -> float:
+    """GB/s that this machine's processors read together, from front to back, of memory too large for the caches."""
+    memory = memory_of(size)
+    memory[:: 1 << 12] = 1  # pages that were never written are all the same one
+    return size / float(need().cutaway_read_memory(memory.ctypes.data, size, default_threads())) / 1e9
 
 
 class NativeRunner:
@@ -187,10 +190,12 @@ class NativeRunner:
 
     def __init__(self, config: Config, weights: str):
         self.weights = weights
-        matrices = [(math.prod(place.shape), place.packed) for place in places(config, weights) if place.packed]
-        self.bits = sum(count * BITS[kind] for count, kind in matrices) / sum(count for count, _ in matrices)
+        matrices = [(math.prod(place.shape), BITS[str(place.packed)]) for place in weights_read(config, weights)]
+        self.bits = sum(count * bits for count, bits in matrices) / sum(count for count, _ in matrices)
         self.runs = Engine(random_weights(config, weights))
+        self.build = f"cutaway {version('cutaway')}: {self.runs.kernels} kernels"
         self.ids = np.random.default_rng(0).integers(0, config.vocabulary, config.context).tolist()
+        self.decode(min(48, config.context - 1))  # until it has found out how far ahead to fetch
 
     def decode(self, tokens: int) -> float:
         text = self.runs.text()

@@ -73,4 +73,7 @@ def table(found: Report) -> None:
         memory = f"{row.memory:.2f} x" if row.memory else ""
         cells = (decode, share, prompt, batch, first, memory)
         screen.show((f"{row.engine + ' ' + row.weights:<22}" + "".join(f"{cell:>9}" for cell in cells)).rstrip())
+    screen.show()
+    for build in dict.fromkeys(row.build for row in found.rows if row.engine != "cutaway"):
+        screen.aside(build)
     screen.aside("tokens a second, medians of interleaved rounds; first: from the command to its first token")

@@ -15,11 +15,12 @@ struct Shape {
 
 extern "C" {
 const char* cutaway_kernels(const char*);
-int32_t cutaway_pack(int32_t, int32_t, int32_t, const float*, uint8_t*, int32_t);
+int32_t cutaway_pack(int32_t, int32_t, int32_t, const float*, uint8_t*, int32_t, const float*);
 void cutaway_unpack(int32_t, int32_t, int32_t, const uint8_t*, float*);
 uint64_t cutaway_model_bytes(const Shape*);
 int32_t cutaway_model_layout(const Shape*, uint64_t*);
 void* cutaway_open(const Shape*, const uint8_t*, int32_t, const char*);
+void cutaway_fetch_ahead(void*, int32_t);
 void cutaway_close(void*);
 void* cutaway_text_new(const void*);
 void* cutaway_text_fork(const void*);
@@ -82,14 +83,16 @@ static void try_shape(Shape shape, const char* kernels) {
         std::vector<float> numbers(static_cast<size_t>(rows) * (inputs ? inputs : 1));
         for (float& number : numbers) number = normal(dice);
         if (inputs) {
-            cutaway_pack(shape.kind, rows, inputs, numbers.data(), memory + places[i], 2);
-            cutaway_unpack(shape.kind, rows, inputs, memory + places[i], numbers.data());
+            const int32_t kind = i == 0 && shape.kind == 3 ? 2 : shape.kind;  // int4 keeps the token embedding in int8
+            cutaway_pack(kind, rows, inputs, numbers.data(), memory + places[i], 2, nullptr);
+            cutaway_unpack(kind, rows, inputs, memory + places[i], numbers.data());
         } else {
             std::memcpy(memory + places[i], numbers.data(), sizeof(float) * numbers.size());
         }
     }
     for (int threads = 1; threads <= 3; threads++) {
         void* model = cutaway_open(&shape, memory, threads, kernels);
+        if (threads > 1) cutaway_fetch_ahead(model, 64 << (4 * threads - 8));
         std::thread other([&] { use(model, shape, 7); });
         use(model, shape, 8);
         other.join();

@@ -11,7 +11,7 @@ from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
 from cutaway.runtime.native import calibrate, library
 from cutaway.runtime.native.library import KINDS, need
-from cutaway.runtime.native.pack import memory_of, pack, unpack
+from cutaway.runtime.native.pack import memory_of, pack, unpack, weights_read
 
 if library.load() is None:
     pytest.skip("the native engine is not built here: no C++ compiler", allow_module_level=True)
@@ -95,9 +95,11 @@ def test_the_factors_are_of_the_inputs_each_matrix_gets():
     model = GPT(Config(vocabulary=50, context=16, width=8, layers=2, heads=2)).eval()
     texts = [[3, 1, 4, 1, 5], [9, 2, 6]]
     found = dict(calibrate.factors(model, texts))
-    assert list(found) == [f"blocks.{layer}.{name}.weight" for layer in range(2) for name in calibrate.MATRICES]
+    blocks = [f"blocks.{layer}.{name}.weight" for layer in range(2) for name in calibrate.MATRICES]
+    assert list(found) == [*blocks, "output.weight"]
     seen = {name: [] for name in found}
-    for name in found:
+    model.final_norm.register_forward_hook(lambda _, given, out: seen["output.weight"].append(out.flatten(0, -2)))
+    for name in blocks:
         module = model.get_submodule(name.removesuffix(".weight"))
         module.register_forward_pre_hook(lambda _, given, name=name: seen[name].append(given[0].flatten(0, -2)))
     with torch.inference_mode():
@@ -140,3 +142,14 @@ def test_int4_keeps_the_token_embedding_in_int8(tiny_lm):
     four, eight = (unpack(pack(tiny_lm.model, kind)) for kind in ("int4", "int8"))
     assert torch.equal(four.token_embedding.weight, eight.token_embedding.weight)
     assert not torch.equal(four.blocks[0].mlp.widen.weight, eight.blocks[0].mlp.widen.weight)
+
+
+def test_int4_has_an_output_matrix_of_its_own_in_four_bits(tiny_lm):
+    assert tiny_lm.model.config.tied
+    four = unpack(pack(tiny_lm.model, "int4"))
+    assert not four.config.tied
+    exact, got = tiny_lm.model.token_embedding.weight, four.output.weight
+    off = ((got - exact).norm() / exact.norm()).item()
+    assert 0.01 < off < 0.15  # coarser than int8's, which is below 0.01
+    read = {place.name: place.packed for place in weights_read(tiny_lm.config, "int4")}
+    assert read["output.weight"] == "int4" and "token_embedding.weight" not in read

@@ -132,6 +132,28 @@ def test_the_number_of_threads_changes_nothing(make, kind):
     assert (found[0] == found[2]).all()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_how_far_ahead_weights_are_fetched_changes_nothing(make, kind):
+    packed, ids = pack(make(), kind), ids_of(70)
+    expected = Engine(packed, 1)
+    scores = expected.read([expected.text()], [ids], 70)
+    for ahead in (0, 64, 1_024, 8_192, 1 << 20):
+        engine = Engine(packed, 2)
+        engine.library.cutaway_fetch_ahead(engine.handle, ahead)
+        text = engine.text()
+        assert (np.concatenate([engine.read([text], [[token]]) for token in ids]) == scores).all()
+        assert engine.library.cutaway_fetches_ahead(engine.handle) == ahead
+
+
+def test_the_first_tokens_find_out_how_far_ahead_and_are_the_same_meanwhile(make):
+    engine, ids = Engine(pack(make(), "int8"), 2), ids_of(80)
+    scores = engine.read([engine.text()], [ids], 80)
+    assert engine.library.cutaway_fetches_ahead(engine.handle) == 0  # a prompt says nothing of single tokens
+    text = engine.text()
+    assert (np.concatenate([engine.read([text], [[token]]) for token in ids]) == scores).all()
+    assert engine.library.cutaway_fetches_ahead(engine.handle) >= 1_024
+
+
 @pytest.mark.parametrize("kind", ["float32", "int8"])
 def test_a_fork_goes_its_own_way(make, kind):
     engine = Engine(pack(make(), kind))

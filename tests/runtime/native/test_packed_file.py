@@ -94,6 +94,19 @@ def test_int4_of_the_first_version_must_be_converted_again(tiny_lm, tmp_path):
         stored.read_packed(tmp_path / "old.cutaway")
 
 
+def test_int4_of_the_second_version_must_be_converted_again_and_the_rest_is_read(tiny_lm, file, tmp_path):
+    for weights in ("int4", "int8"):
+        stored.write_packed(pack(tiny_lm.model, weights), tiny_lm.tokenizer, tmp_path / "now.cutaway")
+        data = bytearray((tmp_path / "now.cutaway").read_bytes())
+        data[8:12] = struct.pack("<I", 2)
+        (tmp_path / "old.cutaway").write_bytes(data)
+        if weights == "int8":
+            assert stored.read_packed(tmp_path / "old.cutaway", whole=True).weights == "int8"
+        else:
+            with pytest.raises(CutawayError, match=r"older Cutaway.*convert again"):
+                stored.read_packed(tmp_path / "old.cutaway")
+
+
 def test_the_tokenizer_comes_back_whole(tiny_lm, file):
     found = stored.open_packed(file).read_tokenizer()
     assert found.vocabulary == tiny_lm.tokenizer.vocabulary and found.merges == tiny_lm.tokenizer.merges

@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 import pytest
 from cutaway.runtime.native import library
-library.find = lambda: Path(sys.argv[1])
+library.find_library = lambda: Path(sys.argv[1])
 sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-k", "avx512", *sys.argv[2:]]))
 """
 
@@ -60,7 +60,7 @@ def test_avx512_gives_what_the_plain_kernels_give(tmp_path):
     assert built.returncode == 0, built.stderr[:4000]
     disassembly = subprocess.run(["objdump", "-d", str(library)], capture_output=True, text=True, check=False).stdout
     assert "zmm" not in disassembly  # it really is software
-    tests = [str(HERE / "test_kernels.py"), str(HERE / "test_native.py")]
+    tests = [str(HERE / "test_kernels.py"), str(HERE / "test_engine.py")]
     environment = os.environ | {"PYTHONPATH": str(NATIVE.parents[3]), "OMP_NUM_THREADS": "1"}
     ran = subprocess.run(
         [sys.executable, "-c", RUN, str(library), *tests], capture_output=True, text=True, check=False, env=environment

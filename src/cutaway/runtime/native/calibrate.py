@@ -19,7 +19,7 @@ from cutaway.decoding.generate import generate
 from cutaway.decoding.settings import Settings
 from cutaway.models.gpt2.model import GPT, Block
 from cutaway.runtime.native.engine import Engine
-from cutaway.runtime.native.pack import Packed, pack
+from cutaway.runtime.native.pack import OUTPUT, Packed, pack
 
 TEXTS, LENGTH = 16, 256
 """How many texts the model writes to be calibrated on, and how long they may be."""
@@ -51,7 +51,7 @@ def writing(model: GPT, codec: Codec[str]) -> list[list[int]]:
 
 @torch.inference_mode()
 def factors(model: GPT, texts: list[list[int]]) -> Iterator[tuple[str, Factor]]:
-    """For each matrix of the blocks, in their order: its name, and how it may make up for its rounding.
+    """For each matrix of the blocks and the output, in their order: its name, and how it may make up for its rounding.
 
     Block by block: of all that is needed for the next matrix, no more than one block's is ever held.
     """
@@ -70,6 +70,8 @@ def factors(model: GPT, texts: list[list[int]]) -> Iterator[tuple[str, Factor]]:
                 hook.remove()
         for name in MATRICES:
             yield f"blocks.{layer}.{name}.weight", factor(moments.pop(name))
+    normed = [model.final_norm(stream).float() for stream in streams]
+    yield OUTPUT, factor(torch.stack([one.T @ one for one in normed]).sum(0))
 
 
 def read_block(block: torch.nn.Module, stream: Tensor) -> Tensor:

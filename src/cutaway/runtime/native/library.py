@@ -15,9 +15,9 @@ from cutaway.processor import cores
 
 KINDS = ("float32", "bfloat16", "int8", "int4")
 """How the matrices may be held: 32 or 16 bits a weight, or 8.25 or 4.5 with the scales of their groups (int4 holds the
-token embedding in int8)."""
+token embedding in int8, and beside it the output matrix in int4)."""
 
-VERSION = 3
+VERSION = 4
 
 
 class Shape(ctypes.Structure):
@@ -108,9 +108,12 @@ def describe(library: ctypes.CDLL) -> None:
         ("pack", number, [number, number, number, pointer, pointer, number, pointer]),
         ("unpack", None, [number, number, number, pointer, pointer]),
         ("product", number, [text, number, number, number, pointer, number, pointer, pointer]),
+        ("read_memory", ctypes.c_double, [pointer, size, number]),
         ("model_bytes", size, [shape]),
         ("model_layout", number, [shape, pointer]),
         ("open", pointer, [shape, pointer, number, text]),
+        ("fetch_ahead", None, [pointer, number]),
+        ("fetches_ahead", number, [pointer]),
         ("close", None, [pointer]),
         ("text_new", pointer, [pointer]),
         ("text_fork", pointer, [pointer]),

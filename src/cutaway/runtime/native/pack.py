@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cutaway.models.gpt2.model import GPT
 
 Memory = npt.NDArray[np.uint8]
+EMBEDDING, OUTPUT = "token_embedding.weight", "output.weight"
 ALONE = 1 << 22
 """So many numbers one thread puts in their tiles, where they need no rounding, before others have begun."""
 
@@ -30,7 +31,7 @@ class Placed:
     shape: tuple[int, ...]
     start: int
     packed: str | None
-    """As which kind. int4 keeps the token embedding, and with it the output, in int8: rounding it costs the most."""
+    """As which kind. int4 keeps the token embedding in int8: rounding it costs the most, and little of it is read."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,22 @@ def places(config: Config, weights: str) -> Iterator[Placed]:
     shape = shape_of(config, weights)
     starts = np.zeros(5 + 12 * config.layers, dtype=np.uint64)
     count = need().cutaway_model_layout(ctypes.byref(shape), starts.ctypes.data)
-    for one, start in zip(tensors(config), starts[:count].tolist(), strict=True):
+    for one, start in zip(tensors(config_of(config, weights)), starts[:count].tolist(), strict=True):
         matrix = len(one.shape) == 2 and one.part != "position embedding"
-        kind = "int8" if weights == "int4" and one.block is None else weights
+        kind = "int8" if weights == "int4" and one.name == EMBEDDING else weights
         yield Placed(one.name, one.ours, start, packed=kind if matrix else None)
+
+
+def config_of(config: Config, weights: str) -> Config:
+    """The shape of a model with these weights. int4 has an output matrix of its own, whatever the model had."""
+    return config.but(tied=False) if weights == "int4" else config
+
+
+def weights_read(config: Config, weights: str) -> list[Placed]:
+    """The matrices that are read whole for every token; of an embedding that is not also the output, one row is."""
+    matrices = [place for place in places(config, weights) if place.packed]
+    apart = any(place.name == OUTPUT for place in matrices)
+    return [place for place in matrices if not (apart and place.name == EMBEDDING)]
 
 
 def memory_of(size: int) -> Memory:
@@ -89,7 +102,7 @@ def pack(
 ) -> Packed:
     """A model's weights, rounded to their kind; `progress(done, total)` counts numbers.
 
-    For int4, `factors` (see calibrate.py) say how the blocks' matrices make up for their rounding.
+    For int4, `factors` (see calibrate.py) say how the matrices make up for their rounding.
     """
     import torch
 
@@ -97,9 +110,10 @@ def pack(
     memory = memory_of(size_of(config, weights))
     total, done = sum(parameter.numel() for parameter in model.parameters()), 0
     for place in places(config, weights):
-        numbers = model.get_parameter(place.name).detach().to("cpu", torch.float32).contiguous().numpy()
+        name = EMBEDDING if place.name == OUTPUT and config.tied else place.name
+        numbers = model.get_parameter(name).detach().to("cpu", torch.float32).contiguous().numpy()
         factor = None
-        if place.packed and factors is not None and place.name.startswith("blocks."):
+        if place.packed and factors is not None and place.name != EMBEDDING:
             name, factor = next(factors)
             assert name == place.name
         pack_tensor(place, numbers, memory, factor)
@@ -131,7 +145,7 @@ def unpack(packed: Packed) -> GPT:
 
     library = need()
     with torch.device("meta"):
-        model = GPT(packed.config)
+        model = GPT(config_of(packed.config, packed.weights))
     for place in places(packed.config, packed.weights):
         numbers = np.empty(place.shape, dtype=np.float32)
         if place.packed:

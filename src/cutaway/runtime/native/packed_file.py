@@ -9,7 +9,8 @@ files       the tokenizer's files: JSON, packed by zlib
 padding     zeros, to a multiple of 4,096
 weights     as cutaway.runtime.native.pack lays them out
 
-Version 1, which is still read, has only a header, the tokenizer's files in it, and before it its length and sha256.
+Version 2 had another int4, with the output matrix in int8; all else of it is still read. So is version 1, which has
+only a header, the tokenizer's files in it, and before it its length and sha256.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from cutaway.text.vocabulary import read_vocabulary
 Read = TypeVar("Read")
 
 MAGIC = b"CUTAWAY\n"
-VERSION = 2
+VERSION = 3
 START, LENGTHS, LENGTH_1 = struct.Struct("<8sI"), struct.Struct("<IIII"), struct.Struct("<I32s")
 PAGE = 4096
 HEADER_BYTES = 200_000_000
@@ -130,10 +131,8 @@ class PackedFile:
         kind = self.header.get("weights")
         if kind not in KINDS:
             raise damaged(self.path, f"it holds weights of an unknown kind, {kind!r}")
-        if self.version == 1 and kind == "int4":  # its token embedding was int4, too
-            raise CutawayError(
-                f"{self.path} was packed by an older Cutaway, which rounded int4 more coarsely: convert again."
-            )
+        if self.version < VERSION and kind == "int4":
+            raise CutawayError(f"{self.path} was packed by an older Cutaway, whose int4 was another: convert again.")
         return str(kind)
 
     def read_weights(self, whole: bool = False) -> Packed:
@@ -196,11 +195,11 @@ def open_packed(path: str | Path) -> PackedFile:
                     f"{path} is not a file of packed weights: `cutaway convert --to cutaway-int8` makes one."
                 )
             version = START.unpack(start)[1]
-            if version not in (1, VERSION):
+            if version not in (1, 2, VERSION):
                 raise CutawayError(
                     f"{path} has version {version} of its format; this Cutaway reads {VERSION}. Convert again."
                 )
-            return (open_version_1 if version == 1 else open_version_2)(file, path)
+            return open_version_1(file, path) if version == 1 else open_version_2(file, path, version)
     except OSError as error:
         raise CutawayError(f"{path} cannot be read: {error.strerror}.") from None
 
@@ -216,7 +215,7 @@ def open_version_1(file: BinaryIO, path: Path) -> PackedFile:
     return PackedFile(path, 1, json.loads(header), (end, end), (end, end))
 
 
-def open_version_2(file: BinaryIO, path: Path) -> PackedFile:
+def open_version_2(file: BinaryIO, path: Path, version: int) -> PackedFile:
     *lengths, checksum = LENGTHS.unpack(exactly(file, LENGTHS.size, path))
     begin = file.tell()
     header = exactly(file, lengths[0], path)
@@ -226,7 +225,7 @@ def open_version_2(file: BinaryIO, path: Path) -> PackedFile:
     if left or found != checksum:
         raise damaged(path, "its header does not have the checksum it should")
     ends = list(accumulate(lengths, initial=begin))
-    return PackedFile(path, 2, json.loads(header), (ends[1], ends[2]), (ends[2], ends[3]))
+    return PackedFile(path, version, json.loads(header), (ends[1], ends[2]), (ends[2], ends[3]))
 
 
 def exactly(file: BinaryIO, length: int, path: Path) -> bytes:

@@ -19,6 +19,7 @@ struct Shape {  // as the Python side has it: see cutaway.runtime.native.library
     int32_t activation, tied, scale_by_layer, kind;
     float norm_epsilon;
 
+    bool shares_tokens() const { return tied && kind != INT4; }  // as output matrix
     int head_width() const { return width / heads; }
     size_t keys_size() const { return static_cast<size_t>(BLOCK) * head_width(); }
     size_t values_size() const { return BLOCK * up(head_width(), LANES); }

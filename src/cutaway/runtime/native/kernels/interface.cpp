@@ -1,5 +1,6 @@
 // What Python calls (through ctypes): plain functions, plain numbers, no exception crosses.
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <stdexcept>
 
@@ -25,7 +26,7 @@ int guarded(const Work& work) {
 
 extern "C" {
 
-int cutaway_version() { return 3; }
+int cutaway_version() { return 4; }
 
 const char* cutaway_error() { return complaint; }
 
@@ -70,17 +71,45 @@ int32_t cutaway_product(const char* name, int32_t kind, int32_t rows, int32_t in
         if (kernels == nullptr) throw std::runtime_error("no such kernels here");
         const Matrix matrix{static_cast<Kind>(kind), rows, inputs, packed};
         const size_t padded = matrix.padded();
-        std::vector<float> real(count * padded), scales(count * padded);
-        std::vector<int8_t> ints(count * padded * 2);
-        std::vector<int32_t> sums(count * padded);
+        std::vector<float> real(count * padded), scales(up(count, 16) * padded);
+        std::vector<int8_t> ints(up(count, 16) * padded * 2);
+        std::vector<int32_t> sums(up(count, 16) * padded);
         const Rows from{matrix.kind, count, matrix.padded(), real.data(), padded, ints.data(), padded * 2, scales.data(),
-                        sums.data()};
+                        sums.data(), std::min(count, kernels->together)};
         for (int row = 0; row < count; row++) {
             std::copy_n(x + static_cast<size_t>(row) * inputs, inputs, real.data() + row * padded);
             if (kernels->quantises(matrix.kind)) kernels->quantise(x + static_cast<size_t>(row) * inputs, inputs, from, row);
         }
-        kernels->product(matrix, 0, matrix.tiles(), from, {STORE, GELU_TANH, nullptr, out, static_cast<size_t>(rows)});
+        kernels->product(matrix, 0, matrix.tiles(), from, {STORE, GELU_TANH, nullptr, out, static_cast<size_t>(rows)},
+                         {1024, packed + matrix.bytes(), nullptr});
     });
+}
+
+// How many seconds reading memory from front to back takes, each thread a part of it, as products with one row do: what
+// `cutaway bench` holds them against.
+double cutaway_read_memory(const uint8_t* memory, uint64_t bytes, int32_t threads) {
+    using Line = uint64_t __attribute__((vector_size(64), aligned(1), may_alias));
+    constexpr int PIECES = 16, AHEAD = 8192;
+    std::vector<uint64_t> sums(static_cast<size_t>(threads) * PIECES);
+    volatile uint64_t all = 0;  // so that nothing is left out
+    Threads pool(threads);
+    double seconds = 0;
+    for (int pass = 0; pass < 2; pass++) {  // the first one wakes the threads
+        const auto begun = std::chrono::steady_clock::now();
+        pool.run(threads * PIECES, [&](int piece, int) {
+            const uint64_t lines = bytes / 64, first = lines * piece / sums.size(), last = lines * (piece + 1) / sums.size();
+            Line total[4] = {};
+            for (uint64_t line = first; line + 4 <= last; line += 4)
+                for (int i = 0; i < 4; i++) {
+                    __builtin_prefetch(memory + 64 * (line + i) + AHEAD, 0, 2);
+                    total[i] += *reinterpret_cast<const Line*>(memory + 64 * (line + i));
+                }
+            sums[piece] = (total[0] + total[1] + total[2] + total[3])[0];
+        });
+        seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+        for (uint64_t sum : sums) all = all + sum;
+    }
+    return seconds;
 }
 
 uint64_t cutaway_model_bytes(const Shape* shape) { return Layout(*shape).bytes; }
@@ -98,7 +127,7 @@ int32_t cutaway_model_layout(const Shape* shape, uint64_t* places) {
             *at++ = place;
     *at++ = layout.final_norm;
     *at++ = layout.final_norm_bias;
-    if (!shape->tied) *at++ = layout.output;
+    if (!shape->shares_tokens()) *at++ = layout.output;
     return static_cast<int32_t>(at - places);
 }
 
@@ -111,6 +140,12 @@ void* cutaway_open(const Shape* shape, const uint8_t* weights, int32_t threads, 
     });
     return model;
 }
+
+// How many bytes ahead weights are fetched (the speed changes, and nothing else), instead of finding out.
+void cutaway_fetch_ahead(void* model, int32_t bytes) { static_cast<Model*>(model)->fetch_ahead(bytes); }
+
+// What was found to be best; 0 while that is being tried.
+int32_t cutaway_fetches_ahead(void* model) { return static_cast<Model*>(model)->fetches_ahead(); }
 
 void cutaway_close(void* model) { delete static_cast<Model*>(model); }
 

@@ -13,15 +13,28 @@ struct Rows {
     int count, padded;  // padded: numbers in a row, a whole number of groups
     float* real;        // [count, stride], for float32 and bfloat16; zeros after the last input
     size_t stride;
-    int8_t* ints;       // [count, ints_stride], for int8 and int4; or pairs of bytes, for bfloat16 that is rounded
+    int8_t* ints;       // for int8 and int4; or pairs of bytes, for bfloat16 that is rounded. See `byte`
     size_t ints_stride;  // bytes
-    float* scales;      // [count, groups]
-    int32_t* sums;      // [count, groups]; for int4 see `taken_off`
+    float* scales;      // of each group: see `group`
+    int32_t* sums;      // the same: what is taken off a group's sum of products, less than zero. An int4 weight is
+                        // multiplied as weight + 8, an int8 one as weight + 128 where bytes must not be negative
+    int together;       // rows that lie side by side: four bytes of one, of the next, ..., then the next four bytes
+
+    // Where the bytes of a row from number `at` on lie, four of them in one piece.
+    size_t byte(int row, int at) const {
+        return ints_stride * (row - row % together) + static_cast<size_t>(at) * together + 4 * (row % together);
+    }
+    size_t group(int row, int number, int groups) const {
+        return static_cast<size_t>(row - row % together) * groups + static_cast<size_t>(number) * together + row % together;
+    }
 };
 
-// An int4 weight is multiplied as weight + 8, so that 8 x the sum of its group's x is to be taken off again. `sums` holds
-// that, less than zero, as two numbers of 16 bits: for the first two of each four inputs, and for the other two.
-inline int32_t taken_off(int32_t both) { return static_cast<int16_t>(both & 0xffff) + (both >> 16); }
+// How a matrix is read by few rows, which is as fast as memory is: how far ahead, and what comes after it.
+struct Reading {
+    int ahead;            // bytes
+    const uint8_t* end;   // of what this thread reads of the matrix
+    const uint8_t* next;  // where it will go on in the next one; null: nowhere
+};
 
 // The weights of one tile's rows for the inputs from `first` to before `last`.
 struct Strip {
@@ -65,8 +78,9 @@ constexpr int QUERIES = 24; // queries that attend together
 
 struct Kernels {
     const char* name;
-    bool rounds;  // the activations that meet bfloat16 to bfloat16
-    void (*product)(const Matrix&, int first_tile, int last_tile, const Rows&, const Finish&);
+    bool rounds;   // the activations that meet bfloat16 to bfloat16
+    int together;  // rows that it likes side by side at most
+    void (*product)(const Matrix&, int first_tile, int last_tile, const Rows&, const Finish&, const Reading&);
     void (*normalise)(const float* x, int width, const float* weight, const float* bias, float epsilon, float* out);
     void (*quantise)(const float* x, int width, const Rows& into, int row);
     void (*attend)(const Attention&);

@@ -19,10 +19,15 @@ namespace {
 #include "sixteen.inc"
 
 constexpr int at_once(Kind kind) { return is_quantised(kind) ? 4 : 6; }  // what 16 registers hold
+constexpr int QUERIES_AT_ONCE = 6;
 
-constexpr int AHEAD = 1024;  // bytes: what the processor's own prefetcher does not see at the end of a page
+// Into the second cache, which holds more of what is under way than the first.
+inline void fetch(const void* from) { _mm_prefetch(static_cast<const char*>(from), _MM_HINT_T1); }
 
-inline void fetch(const void* from) { _mm_prefetch(static_cast<const char*>(from), _MM_HINT_T0); }
+// What is taken off again: see Rows. Here as two numbers of 16 bits, for the first two of each four inputs and the others.
+inline int32_t taken_off(Kind, int32_t first_two, int32_t last_two) {
+    return static_cast<int32_t>((static_cast<uint32_t>(-8 * first_two) & 0xffff) | static_cast<uint32_t>(-8 * last_two) << 16);
+}
 
 inline __m256i four(const int8_t* from) {
     int32_t bytes;
@@ -161,7 +166,7 @@ ALONE void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
 
 }  // namespace
 
-const Kernels AVX2 = {"avx2", false, product, normalise, quantise, attend};
+const Kernels AVX2 = {"avx2", false, 1, product, normalise, quantise, attend};
 
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -19,7 +19,7 @@ namespace {
 
 }  // namespace
 
-const Kernels AVX512 = {"avx512", false, product, normalise, quantise, attend};
+const Kernels AVX512 = {"avx512", false, ROWS, product, normalise, quantise, attend};
 
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -17,20 +17,29 @@ namespace {
 
 constexpr bool WIDENS = false;
 
+inline __m512 added(__m512 sum, __m512i weights, const int8_t* x) {
+#if defined(__AVX512BF16__)
+    struct Four { int8_t bytes[4]; };
+    asm("vdpbf16ps %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(weights), "m"(*reinterpret_cast<const Four*>(x)));
+    return sum;
+#else
+    return _mm512_dpbf16_ps(sum, (__m512bh)weights, (__m512bh)four(x));
+#endif
+}
+
 template <int T>
 ALONE void strip_bfloat16(const Strip& strip, const Rows& x, int row, float* sums) {
     const uint8_t *weights = strip.weights, *ahead = strip.ahead;
-    const size_t stride = x.ints_stride;
-    const int8_t* from = x.ints + stride * row + sizeof(uint16_t) * strip.first;
+    const size_t step = 4 * static_cast<size_t>(x.together), pace = strip.pace;
+    const int8_t* from = x.ints + x.byte(row, 2 * strip.first);
     __m512 total[T];
 #pragma GCC unroll 16
     for (int t = 0; t < T; t++) total[t] = _mm512_load_ps(sums + t * TILE);
-    for (int k = strip.first; k < strip.last; k += 2, weights += 64, from += 4, ahead += strip.pace) {
+    for (int k = strip.first; k < strip.last; k += 2, weights += 64, from += step, ahead += pace) {
         fetch(ahead);
         const __m512i sixteen = _mm512_loadu_si512(weights);
 #pragma GCC unroll 16
-        for (int t = 0; t < T; t++)
-            total[t] = _mm512_dpbf16_ps(total[t], (__m512bh)sixteen, (__m512bh)four(from + stride * t));
+        for (int t = 0; t < T; t++) total[t] = added(total[t], sixteen, from + 4 * t);
     }
 #pragma GCC unroll 16
     for (int t = 0; t < T; t++) _mm512_store_ps(sums + t * TILE, total[t]);
@@ -40,7 +49,7 @@ ALONE void strip_bfloat16(const Strip& strip, const Rows& x, int row, float* sum
 
 }  // namespace
 
-const Kernels AVX512BF16 = {"avx512bf16", true, product, normalise, quantise, attend};
+const Kernels AVX512BF16 = {"avx512bf16", true, ROWS, product, normalise, quantise, attend};
 
 #if defined(__clang__)
 #pragma clang attribute pop

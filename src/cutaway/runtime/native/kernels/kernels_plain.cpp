@@ -9,14 +9,19 @@ namespace {
 #include "lanes.inc"
 #include "sixteen.inc"
 
-inline void store_bytes(int8_t* to, Ints x) {
-    for (int i = 0; i < 8; i++) to[i] = static_cast<int8_t>(x[i]);
+inline void store_bytes(int8_t* to, size_t apart, Ints x) {
+    for (int i = 0; i < 8; i++) to[i / 4 * apart + i % 4] = static_cast<int8_t>(x[i]);
 }
 
-constexpr int AHEAD = 0;
 inline void fetch(const void*) {}
 
+// What is taken off again: see Rows.
+inline int32_t taken_off(Kind kind, int32_t first_two, int32_t last_two) {
+    return (kind == INT4 ? -8 : -128) * (first_two + last_two);
+}
+
 constexpr int at_once(Kind) { return 4; }
+constexpr int QUERIES_AT_ONCE = 4;
 
 template <int T>
 void strip_int8(const Strip& strip, const Rows& x, int row, float* sums) {
@@ -57,7 +62,7 @@ void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
                     }
             const size_t at = static_cast<size_t>(groups) * (row + t) + g;
             for (int r = 0; r < TILE; r++)
-                sums[r] = std::fma(static_cast<float>(sum[r] + taken_off(x.sums[at])),
+                sums[r] = std::fma(static_cast<float>(sum[r] + x.sums[at]),
                                    from_bfloat16(strip.scales[g * TILE + r]) * x.scales[at], sums[r]);
         }
     }
@@ -68,4 +73,4 @@ void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
 
 }  // namespace
 
-const Kernels PLAIN = {"plain", false, product, normalise, quantise, attend};
+const Kernels PLAIN = {"plain", false, 1, product, normalise, quantise, attend};

@@ -1,6 +1,7 @@
 #include "model.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -10,6 +11,7 @@ namespace {
 
 constexpr int TOGETHER = 128;  // tokens that go through the stack side by side: their activations stay in the caches
 constexpr int FEW = 4;         // tokens: what is done for each one alone is not worth sharing
+constexpr int WAITING = 1 << 16;  // bytes that a thread fetches of the next matrix while it waits for the others
 constexpr int PIECES = 4;      // of work for each thread: few enough to stream, enough for one that comes late
 
 // Bytes from one row to the next: rows read side by side must not meet in the same lines of the first cache.
@@ -19,14 +21,6 @@ size_t apart(size_t bytes) {
     return rest < 1024 ? bytes + 1024 - rest : rest > 3072 ? bytes + 5120 - rest : bytes;
 }
 
-constexpr int EARLY = 1 << 14;  // bytes
-
-// Whoever ends a matrix begins to fetch the next one, so that memory is not idle while the threads meet.
-void fetch(const Matrix& matrix, int tile) {
-    const uint8_t* from = matrix.tile(tile);
-    for (int at = 0; at < EARLY; at += 64) __builtin_prefetch(from + at, 0, 2);
-}
-
 // Where piece `n` of `pieces` begins.
 int edge(const Matrix& matrix, int n, int pieces) {
     return static_cast<int>(static_cast<int64_t>(matrix.tiles()) * n / pieces);
@@ -34,7 +28,8 @@ int edge(const Matrix& matrix, int n, int pieces) {
 
 Kind kind_of(const Shape& shape) { return static_cast<Kind>(shape.kind); }
 
-// The token embedding, which is the output matrix, too, is where rounding costs most: int4 keeps it in int8.
+// A token's embedding is where rounding costs most, and only one row is read of it for a token: int4 keeps it in int8, and
+// has the output matrix, of which all is read, in int4 beside it.
 Kind tokens_kind_of(const Shape& shape) { return kind_of(shape) == INT4 ? INT8 : kind_of(shape); }
 
 }  // namespace
@@ -45,8 +40,7 @@ Layout::Layout(const Shape& shape) {
     auto take = [&](size_t size) { return std::exchange(at, at + up(size, 64)); };
     auto floats = [&](int count) { return take(sizeof(float) * static_cast<size_t>(count)); };
     auto matrix = [&](int rows, int inputs) { return take(Matrix{kind, rows, inputs, nullptr}.bytes()); };
-    const size_t vocabulary = Matrix{tokens_kind_of(shape), shape.vocabulary, shape.width, nullptr}.bytes();
-    tokens = take(vocabulary);
+    tokens = take(Matrix{tokens_kind_of(shape), shape.vocabulary, shape.width, nullptr}.bytes());
     positions = floats(shape.context * shape.width);
     for (int layer = 0; layer < shape.layers; layer++) {
         Layer one;
@@ -66,7 +60,7 @@ Layout::Layout(const Shape& shape) {
     }
     final_norm = floats(shape.width);
     final_norm_bias = floats(shape.width);
-    output = shape.tied ? tokens : take(vocabulary);
+    output = shape.shares_tokens() ? tokens : matrix(shape.vocabulary, shape.width);
     bytes = at;
 }
 
@@ -90,11 +84,34 @@ Model::Model(const Shape& given, const uint8_t* weights, int threads, const Kern
     scratch_.make(threads_.count() * QUERIES * (up(shape.context, BLOCK) + up(shape.head_width(), LANES)));
 }
 
+void Pace::took(double seconds) {
+    if (settled()) return;
+    seconds_[trials_ % COUNT][trials_ / COUNT] = seconds;
+    trials_++;
+    int best = trials_ % COUNT;
+    if (settled()) {  // a machine has other things to do, which only ever take time: the quicker steps say what is possible
+        best = 0;
+        for (int i = 0; i < COUNT; i++) {
+            std::sort(seconds_[i], seconds_[i] + EACH);
+            if (seconds_[i][EACH / 4] < seconds_[best][EACH / 4]) best = i;
+        }
+    }
+    ahead_ = DISTANCES[best];
+}
+
+void Model::fetch_ahead(int bytes) {
+    std::lock_guard<std::mutex> alone(busy_);
+    pace_.fix(bytes);
+}
+
+int Model::fetches_ahead() {
+    std::lock_guard<std::mutex> alone(busy_);
+    return pace_.settled() ? pace_.ahead() : 0;
+}
+
 Matrix Model::matrix(size_t at, int rows, int inputs) const { return {kind_of(shape), rows, inputs, weights_ + at}; }
 
-Matrix Model::vocabulary(size_t at) const {
-    return {tokens_kind_of(shape), shape.vocabulary, shape.width, weights_ + at};
-}
+Matrix Model::output() const { return matrix(layout_.output, shape.vocabulary, shape.width); }
 
 void Model::read(int texts, Text* const* which, const int32_t* counts, const int32_t* ids, const int32_t* wanted,
                  float* scores) {
@@ -109,8 +126,11 @@ void Model::read(int texts, Text* const* which, const int32_t* counts, const int
             if (scored) scores += shape.vocabulary;
         }
     }
+    const bool timed = rows.size() == 1 && !pace_.settled();
+    const auto begun = timed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     for (size_t first = 0; first < rows.size(); first += TOGETHER)
         forward(rows.data() + first, static_cast<int>(std::min<size_t>(TOGETHER, rows.size() - first)));
+    if (timed) pace_.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count());
     for (int text = 0; text < texts; text++) which[text]->length += counts[text];
 }
 
@@ -122,7 +142,7 @@ void Model::each(int count, const Work& work) {
 }
 
 void Model::forward(const Row* rows, int count) {
-    const Matrix tokens = vocabulary(layout_.tokens);
+    const Matrix tokens{tokens_kind_of(shape), shape.vocabulary, shape.width, weights_ + layout_.tokens};
     each(count, [&](int row) {
         float* into = residual_.data() + row * row_;
         unpack_row(tokens, rows[row].id, into);
@@ -139,13 +159,13 @@ void Model::forward(const Row* rows, int count) {
     const int padded = static_cast<int>(up(shape.width, group_of(kind)));
     const int hidden_padded = static_cast<int>(up(shape.mlp_width, group_of(kind)));
     auto rows_of = [&](Room<float>& from, size_t stride, int numbers) {
-        return Rows{kind, count, numbers, from.data(), stride, whole_.data(), whole_row_, scales_.data(), sums_.data()};
+        return Rows{kind, count, numbers, from.data(), stride, whole_.data(), whole_row_, scales_.data(), sums_.data(),
+                    std::min(count, kernels.together)};
     };
     const Rows normed = rows_of(normed_, row_, padded), merged = rows_of(merged_, row_, padded);
     const Rows hidden = rows_of(hidden_, hidden_row_, hidden_padded);
     const auto activation = static_cast<Activation>(shape.activation);
 
-    const Matrix output = vocabulary(layout_.output);
     auto qkv_of = [&](int layer) { return matrix(layout_.layers[layer].qkv, 3 * shape.width, shape.width); };
     for (int layer = 0; layer < shape.layers; layer++) {
         const Layout::Layer& at = layout_.layers[layer];
@@ -163,7 +183,7 @@ void Model::forward(const Row* rows, int count) {
         multiply(widen, normed, {ACTIVATE, activation, floats(at.widen_bias), hidden_.data(), hidden_row_}, mlp_projection);
         prepare(hidden, hidden_.data(), hidden_row_, shape.mlp_width);
         multiply(mlp_projection, hidden, {ADD, activation, floats(at.mlp_projection_bias), residual_.data(), row_},
-                 layer + 1 < shape.layers ? qkv_of(layer + 1) : output);
+                 layer + 1 < shape.layers ? qkv_of(layer + 1) : output());
     }
     score(rows, count);
 }
@@ -182,10 +202,16 @@ void Model::prepare(const Rows& rows, const float* from, size_t stride, int widt
 
 void Model::multiply(const Matrix& matrix, const Rows& rows, const Finish& finish, const Matrix& next) {
     const int pieces = std::min(matrix.tiles(), PIECES * threads_.count());
-    const int late = pieces - threads_.count(), next_pieces = std::min(next.tiles(), PIECES * threads_.count());
-    threads_.run(pieces, [&](int piece, int) {
-        kernels.product(matrix, edge(matrix, piece, pieces), edge(matrix, piece + 1, pieces), rows, finish);
-        if (piece >= late) fetch(next, edge(next, std::min(piece - late, next_pieces - 1), next_pieces));
+    const int next_pieces = std::min(next.tiles(), PIECES * threads_.count());
+    auto begins = [](const Matrix& one, int piece, int of) { return one.tile(edge(one, piece, of)); };
+    threads_.run(pieces, [&](int piece, int thread) {
+        const int own_end = threads_.first_of(thread + 1, pieces);
+        const bool own = piece < own_end && piece >= threads_.first_of(thread, pieces);
+        const uint8_t* end = begins(matrix, own ? own_end : piece + 1, pieces);
+        const uint8_t* after = begins(next, threads_.first_of(thread, next_pieces), next_pieces);
+        kernels.product(matrix, edge(matrix, piece, pieces), edge(matrix, piece + 1, pieces), rows, finish,
+                        {pace_.ahead(), end, own ? after : nullptr});
+        if (own && piece + 1 == own_end) threads_.fetch_while_waiting(thread, after + pace_.ahead(), WAITING);
     });
 }
 
@@ -236,11 +262,11 @@ void Model::score(const Row* rows, int count) {
     }
     if (scored == 0) return;
     normalise(scored, layout_.final_norm, layout_.final_norm_bias);
-    const Kind kind = tokens_kind_of(shape);
+    const Kind kind = kind_of(shape);
     const Rows normed{kind, scored, static_cast<int>(up(shape.width, group_of(kind))), normed_.data(), row_,
-                      whole_.data(), whole_row_, scales_.data(), sums_.data()};
+                      whole_.data(), whole_row_, scales_.data(), sums_.data(), std::min(scored, kernels.together)};
     prepare(normed, normed_.data(), row_, shape.width);
-    multiply(vocabulary(layout_.output), normed,
+    multiply(output(), normed,
              {STORE, GELU_TANH, nullptr, scores, static_cast<size_t>(shape.vocabulary)},
              matrix(layout_.layers[0].qkv, 3 * shape.width, shape.width));
 }

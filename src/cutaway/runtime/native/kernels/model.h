@@ -41,6 +41,23 @@ class Room {
     std::unique_ptr<Number[], Free> numbers_;
 };
 
+// How far ahead weights are fetched, in bytes: it changes the speed and nothing else. What is best depends on the processor,
+// its memory and the kind of weights, so the first steps of one token each try every distance in turn; what they take says
+// which one stays.
+class Pace {
+  public:
+    int ahead() const { return ahead_; }
+    void fix(int bytes) { ahead_ = bytes, trials_ = ENOUGH; }
+    bool settled() const { return trials_ == ENOUGH; }
+    void took(double seconds);  // by a step of one token
+
+  private:
+    static constexpr int DISTANCES[] = {8192, 1024, 2048, 4096, 16384};
+    static constexpr int COUNT = sizeof DISTANCES / sizeof *DISTANCES, EACH = 9, ENOUGH = COUNT * EACH;
+    int ahead_ = DISTANCES[0], trials_ = 0;
+    double seconds_[COUNT][EACH];
+};
+
 class Model {
   public:
     // `weights` must outlive the model, and be aligned to 64 bytes.
@@ -52,6 +69,8 @@ class Model {
 
     const Shape shape;
     const Kernels& kernels;
+    void fetch_ahead(int bytes);  // from now on, instead of trying
+    int fetches_ahead();
 
   private:
     struct Row {
@@ -72,12 +91,13 @@ class Model {
     void attend(const Row* rows, int count, int layer);
     void score(const Row* rows, int count);
     Matrix matrix(size_t at, int rows, int inputs) const;
-    Matrix vocabulary(size_t at) const;
+    Matrix output() const;
     const float* floats(size_t at) const { return reinterpret_cast<const float*>(weights_ + at); }
 
     const Layout layout_;
     const uint8_t* weights_;
     Threads threads_;
+    Pace pace_;
     std::mutex busy_;
     size_t row_, hidden_row_, all_row_, whole_row_;
     Room<float> residual_, normed_, all_, merged_, hidden_, scales_, scratch_;
