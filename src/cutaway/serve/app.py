@@ -92,7 +92,15 @@ def create_app(explorer: Explorer, hosts: re.Pattern[str] = LOCAL, parts: Sequen
     app = FastAPI(title="Cutaway", version=__version__, lifespan=living, docs_url=None, redoc_url=None)
     app.state.explorer = explorer
     app.add_middleware(OwnPagesOnly, hosts=hosts)
-    for kind in (CutawayError, openai.ApiError, RequestValidationError, HTTPException, Outdated, Exception):
+    for kind in (
+        CutawayError,
+        openai.ApiError,
+        RequestValidationError,
+        HTTPException,
+        Outdated,
+        MemoryError,
+        Exception,
+    ):
         app.add_exception_handler(kind, refuse)
     app.include_router(shell(explorer), prefix="/api")
     for router in routers(explorer):
