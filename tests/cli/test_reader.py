@@ -57,7 +57,7 @@ def test_values_are_those_on_the_line_and_else_the_defaults(line, expected):
         ("generate --greedy=yes", "Option '--greedy' does not take a value."),
         ("generate one two", "Got unexpected extra argument(s) (two). See cutaway generate --help."),
         ("convert builtin", "Missing option '--output' / '-o'. See cutaway convert --help."),
-        ("inspect sweep one", "Missing argument 'CORRUPTED'. See cutaway inspect sweep --help."),
+        ("inspect sweep one", "needs a corrupted text beside the clean one"),
         ("inspect lenz", "No such command 'lenz'. Did you mean 'lens'? See cutaway inspect --help."),
         ("genrate x", "No such command 'genrate'. Did you mean 'generate'? See cutaway --help."),
         ("--vers", "No such option: --vers (Possible options: --version). See cutaway --help."),

@@ -137,6 +137,8 @@ def about_models(model: str) -> Iterable[Question]:
     matrix = "blocks.1.attention.projection.weight"
     yield "GET", "/api/weights/matrix", {"model": model, "name": matrix, "size": 12, "bins": 9}
     yield "GET", "/api/weights/pictures", {"model": model, "name": [matrix, "token_embedding.weight"], "size": 8}
+    for example in ("words", "mixture", "loop", "batch"):
+        yield "GET", f"/api/gallery/{example}", {"name": model}
     yield "GET", "/api/tasks", {}
     for answer in ANSWERS:
         yield "POST", "/api/tasks/answers", answer

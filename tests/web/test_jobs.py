@@ -65,7 +65,7 @@ def test_the_loss_falls_while_one_looks_and_a_job_can_be_cancelled(show, served)
     page.get_by_role("button", name="Cancel the job").click()
     page.wait_for_selector("[data-status=cancelled]")
     assert served.jobs.get(job).status == "cancelled"
-    assert not page.get_by_role("button", name="Cancel the job").is_visible()
+    page.get_by_role("button", name="Cancel the job").wait_for(state="hidden")
 
 
 def test_the_page_is_whole_on_a_phone_in_the_dark_in_every_language(show, served, axe):
@@ -85,6 +85,7 @@ def test_the_page_is_whole_on_a_phone_in_the_dark_in_every_language(show, served
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         page.locator(f"[data-job={failed}]").click()
         page.get_by_role("alert").get_by_text("The records are none.").wait_for()
+        page.wait_for_function("document.getAnimations().every((one) => one.playState !== 'running')")
         page.add_script_tag(content=axe)
         found = page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa']}).then((r) => r.violations)")
         assert not found, [(one["id"], one["nodes"][0]["html"]) for one in found]

@@ -53,8 +53,7 @@ class Transformers:
 
         disable_progress_bar()
         self.weights, self.bits = dtype, {"float32": 32.0, "bfloat16": 16.0}[dtype]
-        uses = torch.backends.cpu.get_cpu_capability()
-        self.build = f"transformers {version('transformers')}, torch {torch.__version__}: {uses}"
+        self.build = f"transformers {version('transformers')}, torch {torch.__version__}: {processor.kind()}"
         self.model = GPT2LMHeadModel.from_pretrained(folder / "huggingface", dtype=getattr(torch, dtype)).eval()
         config = self.model.config
         self.ids = torch.from_numpy(np.random.default_rng(0).integers(0, config.vocab_size, (1, config.n_positions)))

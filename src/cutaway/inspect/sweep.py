@@ -284,7 +284,7 @@ def check_asked(
         raise CutawayError(f"Pieces are not replaced by {how!r:.80}.{nearest(str(how), HOW)} Known: {', '.join(HOW)}.")
     if (corrupted is None) == (how in ("patch", "resample")):
         raise CutawayError(
-            f"how={how!r} needs a corrupted text beside the clean one."
+            f"To {how}, a sweep needs a corrupted text beside the clean one; zero and mean need only one text."
             if corrupted is None
             else f"how={how!r} replaces pieces of one text: leave the corrupted text out."
         )
