@@ -482,7 +482,7 @@ def test_killed_at_any_point_it_goes_on_to_the_same_result(tmp_path, tokenizer, 
     data = make([tmp_path / "data"], tokenizer, Language(), tmp_path / "cache", 0.1, workers=count)
     fresh = make([tmp_path / "data"], tokenizer, Language(), tmp_path / "fresh", 0.1)
     assert contents(data) == contents(fresh)
-    assert not list((tmp_path / "cache").glob("unfinished-*/*"))
+    assert not list((tmp_path / "cache").glob("unfinished-*/*")) + list((tmp_path / "cache").glob("discarded-*"))
 
 
 def test_finished_pieces_are_kept_and_damaged_ones_made_again(tmp_path, tokenizer, tokenised):

@@ -85,8 +85,9 @@ def test_the_page_is_whole_on_a_phone_in_the_dark_in_every_language(show, served
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         page.locator(f"[data-job={failed}]").click()
         page.get_by_role("alert").get_by_text("The records are none.").wait_for()
+        page.wait_for_selector(".picture[aria-busy=false]")
         page.wait_for_function("document.getAnimations().every((one) => one.playState !== 'running')")
         page.add_script_tag(content=axe)
         found = page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa']}).then((r) => r.violations)")
-        assert not found, [(one["id"], one["nodes"][0]["html"]) for one in found]
+        assert not found, [(one["id"], one["nodes"][0]["html"], one["nodes"][0]["failureSummary"]) for one in found]
         page.context.close()

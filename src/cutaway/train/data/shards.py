@@ -208,6 +208,8 @@ def prepare(
             (cache / sources.CACHE_TAG).write_text(TAG, encoding="utf-8")
     except OSError as error:
         raise no_room(cache, error) from error
+    for left in cache.glob("discarded-*"):  # by a run that was ended while it removed them
+        shutil.rmtree(left, ignore_errors=True)
     contents = digests(found.files, cache / "digests.json")
     total = sum(path.stat().st_size for path in found.files)
     section = min(SECTION, max(256, total // 200))
@@ -226,7 +228,8 @@ def prepare(
             if digests(found.files, cache / "digests.json") != contents:
                 shutil.rmtree(made, ignore_errors=True)
                 raise CutawayError("The data changed while it was being read. Run this again when it is complete.")
-            shutil.rmtree(job.folder, ignore_errors=True)
+            discarded = job.folder.rename(cache / f"discarded-{fingerprint}")  # at once: they are of no use to anyone
+            shutil.rmtree(discarded, ignore_errors=True)
     except OSError as error:
         raise no_room(cache, error) from error
     ready = Dataset.open(made)
