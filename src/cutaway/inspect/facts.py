@@ -17,6 +17,7 @@ from cutaway.decoding.sampling import Sampling, probabilities
 from cutaway.errors import CutawayError, nearest
 from cutaway.inspect import attention
 from cutaway.inspect.change import AblateHead
+from cutaway.inspect.gallery import stuck
 from cutaway.inspect.lens import lens
 from cutaway.inspect.numbers import Token, rounded
 from cutaway.inspect.parameters import parameters
@@ -130,23 +131,13 @@ def greedy(seen: Run, path: Sequence[int], tokens: int) -> list[int]:
 def loop(seen: Run, tokens: int = 60, seed: int = 1) -> Fact:
     """Whether the likeliest tokens go round in circles, in how many tokens, and whether drawing them does not."""
     room = min(tokens, seen.lm.config.context - len(seen))
-    stuck = seen.lm.generate(list(seen.ids), max_tokens=room, top_k=1).ids
+    likeliest = seen.lm.generate(list(seen.ids), max_tokens=room, top_k=1).ids
     drawn = seen.lm.generate(list(seen.ids), max_tokens=room, temperature=1.0, top_k=40, seed=seed).ids
-    around = period(stuck)
+    _, around = stuck(list(likeliest))
     return {
-        "found": count(around > 0), "period": count(around), "written": count(len(stuck)), "seed": count(seed),
-        "freed": count(period(drawn) == 0),
+        "found": count(around is not None), "period": count(around or 0), "written": count(len(likeliest)),
+        "seed": count(seed), "freed": count(stuck(list(drawn))[1] is None),
     }  # fmt: skip
-
-
-def period(ids: Sequence[int]) -> int:
-    """The fewest tokens that the end of a text says three times or more, over at least its last third; else 0."""
-    for size in range(1, len(ids) // 3 + 1):
-        same = [one == before for one, before in zip(ids[size:], ids, strict=False)][::-1]
-        again = same.index(False) if False in same else len(same)
-        if again + size >= max(3 * size, len(ids) / 3):
-            return size
-    return 0
 
 
 def cut(seen: Run, word: str) -> Fact:
