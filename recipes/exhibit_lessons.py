@@ -13,7 +13,7 @@ from teacher_cache import Cache, Shard
 
 PIECE, LENGTHS = 1024, (256, 256, 512, 512, 1024)
 """Tokens in a piece of work, and how long its rows may be."""
-EXHIBITS, AT_FIRST, FIRST = 0.35, 0.25, 25
+EXHIBITS, AT_FIRST, FIRST = 0.4, 0.3, 4
 """The share of tokens that are exhibits; and what it is in the first so many shards, while they are new."""
 QUIET = 3
 """So many tokens of an exhibit are not learned after the end token: what is written from nothing is to be a story."""
