@@ -111,7 +111,7 @@ def test_exhibits_are_the_same_for_the_same_seed_and_never_use_held_out_words(re
     words, documents = recipes("exhibit_words"), recipes("exhibits").documents
     once, again, other = (list(islice(documents(seed), 400)) for seed in (1, 1, 2))
     assert once == again and once != other
-    only = {*words.held_out(words.NAMES), *(plural for _, plural in words.held_out(words.PLURALS))} - {"laws"}
+    only = {*words.held_out(words.NAMES), *(plural for _, plural in words.held_out(words.PLURALS))} - {"laws", "songs"}
     assert only and not only & set(re.findall(r"\w+", " ".join(once)))
 
 
