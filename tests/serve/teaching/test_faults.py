@@ -148,6 +148,21 @@ def test_a_locked_database_is_waited_for_and_then_answers_503_and_nothing_is_wri
     assert client.post("/v1/files", files={"file": lines(RECORDS)}, data={"purpose": "fine-tune"}).status_code == 200
 
 
+def test_a_database_of_an_older_cutaway_is_taken_over_with_all_its_rows(settings):
+    from cutaway.serve.teaching.jobs import Jobs
+
+    database = open_database(settings)
+    job = Jobs(database).create("learner", "file-1", {"n_epochs": 2}, seed=1).id
+    database.close()
+    with sqlite3.connect(Path(settings.state) / "cutaway.db") as older:
+        older.execute("ALTER TABLE jobs DROP COLUMN validation_file")
+    database = open_database(settings)
+    row = Jobs(database).get(job)
+    assert (row.hyperparameters, row.seed, row.validation_file) == ({"n_epochs": 2}, 1, None)
+    assert Jobs(database).create("learner", "file-1", {}, validation_file="file-2").validation_file == "file-2"
+    database.close()
+
+
 @pytest.fixture
 def work(settings, learner, tmp_path):
     """A job whose process says what the test wants, and the runner that works on it."""

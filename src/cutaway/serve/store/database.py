@@ -13,7 +13,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sqlalchemy import JSON, BigInteger, Connection, Engine, Integer, String, UniqueConstraint, create_engine, event
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Connection,
+    Engine,
+    Integer,
+    String,
+    UniqueConstraint,
+    create_engine,
+    event,
+    inspect,
+)
 from sqlalchemy import exc as errors
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from sqlalchemy.pool import NullPool
@@ -66,6 +77,7 @@ class JobRow(Table):
     status: Mapped[str] = mapped_column(String(32), index=True)
     model: Mapped[str]
     training_file: Mapped[str]
+    validation_file: Mapped[str | None]
     suffix: Mapped[str | None]
     seed: Mapped[int] = mapped_column(BigInteger)
     hyperparameters: Mapped[dict[str, Any]]
@@ -132,6 +144,7 @@ class Database:
         with explained():
             Table.metadata.create_all(self.engine)
             with self.writing() as session:
+                add_columns(session.connection())
                 known = session.query(Version).one_or_none()
                 if known is None:
                     session.add(Version(number=VERSION))
@@ -163,6 +176,17 @@ class Database:
 @contextmanager
 def _none() -> Iterator[None]:
     yield
+
+
+def add_columns(connection: Connection) -> None:
+    """Give tables that an older Cutaway made the columns that they lack, empty in the rows that are there."""
+    unless = "" if connection.dialect.name == "sqlite" else "IF NOT EXISTS "  # another server may be faster
+    for table in Table.metadata.sorted_tables:
+        known = {one["name"] for one in inspect(connection).get_columns(table.name)}
+        for column in table.columns:
+            if column.name not in known:
+                kind = column.type.compile(connection.dialect)
+                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {unless}{column.name} {kind}")
 
 
 def sqlite_address(path: Path) -> str:
