@@ -38,7 +38,8 @@ Number = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up by its
 
 
 class Unavailable(CutawayError):
-    """The database could not take it: nothing was written. `full` where the disk is, else it is busy or away."""
+    """The database or the storage could not take it: nothing was written. `full` where the disk is, else it is busy
+    or away."""
 
     def __init__(self, message: str, full: bool = False):
         super().__init__(message)

@@ -89,7 +89,7 @@ class Runner:
 
     def _take(self, job: str) -> bool:
         """Work on a job, unless another does; whether it was done."""
-        with claimed(job, self.folder, self.database) as ours:
+        with claimed(job, self.database) as ours:
             row = self.jobs.get(job) if ours else None
             if row is None or row.status not in ("validating_files", "queued", "running"):
                 return False
@@ -307,13 +307,14 @@ def ending(code: int) -> str:
 
 
 @contextmanager
-def claimed(job: str, folder: Path, database: Database) -> Iterator[bool]:
+def claimed(job: str, database: Database) -> Iterator[bool]:
     """Whether the job is ours alone while this lasts. It is the system's or the database's lock, not a row with a time.
 
-    A database that several machines share has locks of its own; one in a file is shared on one machine only.
+    A database that several machines share has locks of its own; one in a file is shared on one machine only, and its
+    locks are files beside it.
     """
     if database.sqlite:
-        place = folder / "locks" / job
+        place = Path(f"{database.engine.url.database}-locks") / job
         place.mkdir(parents=True, exist_ok=True)
         try:
             lock = held(place)
