@@ -142,14 +142,14 @@ NO_RECORDS = [
 ]
 
 
-def test_a_file_that_holds_no_records_is_not_kept(client, still):
+def test_a_file_that_holds_no_records_is_not_kept(still, client):
     for content, said in NO_RECORDS:
         answer = client.post("/v1/files", files={"file": ("x.jsonl", content)}, data={"purpose": "fine-tune"})
         assert answer.status_code == 400 and said in answer.json()["error"]["message"], (content[:40], answer.text)
     assert client.get("/v1/files").json()["data"] == []
 
 
-def test_a_job_is_refused_where_it_could_not_be_done(client, still):
+def test_a_job_is_refused_where_it_could_not_be_done(still, client):
     file = client.post("/v1/files", files={"file": lines(RECORDS)}, data={"purpose": "fine-tune"}).json()["id"]
     other = client.post("/v1/files", files={"file": b"notes"}, data={"purpose": "user_data"}).json()["id"]
     good = {"model": "learner", "training_file": file}
@@ -174,7 +174,7 @@ def test_a_job_is_refused_where_it_could_not_be_done(client, still):
     assert client.get("/v1/fine_tuning/jobs").json()["data"] == []
 
 
-def test_a_job_is_paused_resumed_and_cancelled(client, still):
+def test_a_job_is_paused_resumed_and_cancelled(still, client):
     file = client.post("/v1/files", files={"file": lines(RECORDS)}, data={"purpose": "fine-tune"}).json()["id"]
     job = client.post("/v1/fine_tuning/jobs", json={"model": "learner", "training_file": file}).json()["id"]
     at = f"/v1/fine_tuning/jobs/{job}"
@@ -188,7 +188,7 @@ def test_a_job_is_paused_resumed_and_cancelled(client, still):
     assert client.get("/v1/fine_tuning/jobs/ftjob-none").status_code == 404
 
 
-def test_lists_come_in_the_order_they_were_made_even_when_the_clock_jumps(client, still, monkeypatch):
+def test_lists_come_in_the_order_they_were_made_even_when_the_clock_jumps(still, client, monkeypatch):
     import time
 
     made = []
@@ -204,7 +204,7 @@ def test_lists_come_in_the_order_they_were_made_even_when_the_clock_jumps(client
     assert [one["id"] for one in first["data"]] == made[:1]
 
 
-def test_the_name_of_a_file_is_shown_and_never_used(client, still, tmp_path):
+def test_the_name_of_a_file_is_shown_and_never_used(still, client, tmp_path):
     for given in ("../../etc/passwd", "..\\..\\evil.jsonl", "a:b|c\u202e", "x" * 300):
         sent = {"file": (given, lines(RECORDS))}
         answer = client.post("/v1/files", files=sent, data={"purpose": "fine-tune"})

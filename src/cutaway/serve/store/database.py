@@ -151,6 +151,11 @@ class Database:
                     session.add(Version(number=VERSION))
                 elif known.number > VERSION:
                     raise CutawayError(f"{hidden(address)} was written by a newer Cutaway: install that one.")
+            self.open = self.engine.connect() if self.sqlite else None
+            if self.open is not None:
+                # Its log is removed with the last connection, and the next one could not read on a disk that is full.
+                self.open.exec_driver_sql("SELECT number FROM version").all()
+                self.open.rollback()
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -171,6 +176,8 @@ class Database:
             session.query(Version).one()
 
     def close(self) -> None:
+        if self.open is not None:
+            self.open.close()
         self.engine.dispose()
 
 
@@ -197,7 +204,7 @@ def sqlite_address(path: Path) -> str:
 def connect(address: str) -> Engine:
     try:
         if address.startswith("sqlite"):
-            engine = create_engine(address, poolclass=NullPool, connect_args={"timeout": WAIT})
+            engine = create_engine(address, poolclass=NullPool, connect_args={"timeout": WAIT, "check_same_thread": False})
             event.listen(engine, "connect", _prepare_sqlite)
             event.listen(engine, "begin", _begin)
             return engine

@@ -14,6 +14,7 @@ standard output. When standard input ends (the server has closed it, or is no mo
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -47,6 +48,11 @@ def main(folder: Path) -> int:
     except CutawayError as error:
         full = "disk is full" in str(error) or "bytes left" in str(error)
         tell("error", message=str(error), kind="full" if full else "mistake")
+        return 2
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        tell("error", message="The disk is full. Make room.", kind="full")
         return 2
     except MemoryError:
         tell("error", message="There is not enough memory to train this model on this data.", kind="mistake")
