@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -14,8 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from cutaway.serve.cluster.affinity import Affinity, beginning
-from cutaway.serve.cluster.front import Behind, Front
+from cutaway.serve.cluster.front import Behind, Front, create_front
 from cutaway.serve.settings import ServeSettings
+from cutaway.serve.store import open_database
+from cutaway.serve.store.keys import Keys
 
 
 def body(**asked: Any) -> bytes:
@@ -137,9 +140,32 @@ def test_through_the_front_everything_is_as_it_is_without_it(settings):
         file = {"file": ("x.jsonl", b'{"text": "kept"}\n')}
         kept = (await client.post("/v1/files", files=file, data={"purpose": "fine-tune"})).json()
         assert (await client.get(f"/v1/files/{kept['id']}/content")).content == b'{"text": "kept"}\n'
-        large = ServeSettings(body=10, upload=10)
-        small = httpx.AsyncClient(transport=httpx.ASGITransport(Front(handle, large)), base_url="http://127.0.0.1")
-        assert (await small.post("/v1/completions", content=b"x" * (2 << 20))).status_code == 413
+        before = len(handle.asked)
+        assert (await client.post("/v1/completions", content=b"x" * 10_001)).status_code == 413
+        assert len(handle.asked) == before  # it went no further
+        await replica.end()
+
+    asyncio.run(ask())
+
+
+def test_the_front_hands_on_nothing_of_one_who_has_no_key(settings):
+    database = open_database(settings)
+    _, secret = Keys(database).add("me", ["use"])
+    database.close()
+
+    async def ask() -> None:
+        keyed = replace(settings, require_keys=True)
+        replica = Behind(keyed)
+        handle = Handle(replica)
+        transport = httpx.ASGITransport(create_front(handle, keyed))
+        client = httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
+        asked = {"prompt": "A", "max_tokens": 1}
+        for shown in ({}, {"Authorization": "Bearer sk-cutaway-none"}):
+            assert (await client.post("/v1/completions", json=asked, headers=shown)).status_code == 401
+        assert not handle.asked
+        shown = {"Authorization": f"Bearer {secret}"}
+        assert (await client.post("/v1/completions", json=asked, headers=shown)).status_code == 200
+        assert (await client.get("/v1/files", headers=shown)).status_code == 403
         await replica.end()
 
     asyncio.run(ask())

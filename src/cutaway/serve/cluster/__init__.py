@@ -36,7 +36,7 @@ def application(settings: ServeSettings, cores: float = 1.0, autoscaling: Mappin
     common = {"graceful_shutdown_timeout_s": settings.grace, "health_check_period_s": 1}
     options = {"max_ongoing_requests": settings.requests, "ray_actor_options": {"num_cpus": cores}, **common, **scaling}
     if settings.routing == "prefix":
-        from cutaway.serve.cluster.front import Behind, Front
+        from cutaway.serve.cluster.front import Behind, create_front
 
         router = {
             "request_router_class": "cutaway.serve.cluster.router:PrefixRouter",
@@ -50,7 +50,7 @@ def application(settings: ServeSettings, cores: float = 1.0, autoscaling: Mappin
         behind = serve.deployment(name=NAME, request_router_config=router, **options)(Asked).bind(inside)
 
         def front() -> Any:
-            return Front(serve.get_deployment_handle(NAME, NAME), settings)
+            return create_front(serve.get_deployment_handle(NAME, NAME), settings)
 
         asked = settings.requests * max(settings.replicas, settings.most_replicas)
         thin = {"max_ongoing_requests": asked, "ray_actor_options": {"num_cpus": 0}, **common}

@@ -13,27 +13,34 @@ from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 from starlette.datastructures import MutableHeaders
-from starlette.responses import JSONResponse
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cutaway.serve.cluster.affinity import beginning
-from cutaway.serve.openai.errors import body as error_body
-from cutaway.serve.settings import MIB, ServeSettings
+from cutaway.serve.operations.access import Access, refusal
+from cutaway.serve.operations.guard import Guard, Refused, whole
+from cutaway.serve.settings import ServeSettings
+from cutaway.serve.store import open_database
+from cutaway.serve.store.keys import Keys
 
 PLAIN = (
     "type", "asgi", "http_version", "method", "scheme", "path", "raw_path", "query_string", "root_path", "headers",
     "client", "server",
 )  # fmt: skip
 """What a replica is told of a request; the rest belongs to the process that received it."""
-UPLOAD_TIMES = 10
-"""An upload may take so many times as long as another request."""
+
+
+def create_front(handle: Any, settings: ServeSettings) -> ASGIApp:
+    """The front, which reads no body of one who has no key."""
+    front = Front(handle, settings)
+    return Access(front, Keys(open_database(settings)).find, settings.origins) if settings.needs_keys else front
 
 
 class Front:
     """An ASGI app that has every request answered by a replica."""
 
     def __init__(self, handle: Any, settings: ServeSettings):
-        self.handle, self.settings = handle.options(stream=True, method_name="answer"), settings
+        self.handle = handle.options(stream=True, method_name="answer")
+        self.guard = Guard(self, settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -41,13 +48,13 @@ class Front:
             return
         if scope["type"] != "http":
             return
-        given = await self.read_body(receive)
-        if not isinstance(given, bytes):
-            status, said = given
-            await JSONResponse(error_body(status, said), status)(scope, receive, send)
+        try:
+            body = await whole(self.guard.counted(scope, receive))
+        except Refused as error:
+            await refusal(scope["path"], error.status, str(error))(scope, receive, send)
             return
         told = {key: scope[key] for key in PLAIN if key in scope}
-        answer = self.handle.remote(told, given, beginning(given))
+        answer = self.handle.remote(told, body, beginning(body))
         gone = asyncio.ensure_future(disconnected(receive))
         gone.add_done_callback(lambda one: None if one.cancelled() else answer.cancel())
         begun = False
@@ -61,29 +68,9 @@ class Front:
             if begun:
                 raise  # the answer breaks off, and is seen to
             said = f"The replica that was to answer is gone ({type(error).__name__}). Try again."
-            headers = {"Retry-After": "1"}
-            await JSONResponse(error_body(503, said), 503, headers)(scope, receive, send)
+            await refusal(scope["path"], 503, said, {"Retry-After": "1"})(scope, receive, send)
         finally:
             gone.cancel()
-
-    async def read_body(self, receive: Receive) -> bytes | tuple[int, str]:
-        """The whole body, or the status and what to say to one that is too large or too slow."""
-        parts: list[bytes] = []
-        most, size = max(self.settings.body, self.settings.upload) + MIB, 0
-        try:
-            async with asyncio.timeout(UPLOAD_TIMES * self.settings.receive_seconds):
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        return 400, "The client has gone."
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > most:
-                        return 413, f"The request has more than {most:,} bytes."
-                    if not message.get("more_body"):
-                        return b"".join(parts)
-        except TimeoutError:
-            return 408, "The request did not come in time."
 
 
 class Behind:

@@ -204,7 +204,9 @@ def sqlite_address(path: Path) -> str:
 def connect(address: str) -> Engine:
     try:
         if address.startswith("sqlite"):
-            engine = create_engine(address, poolclass=NullPool, connect_args={"timeout": WAIT, "check_same_thread": False})
+            engine = create_engine(
+                address, poolclass=NullPool, connect_args={"timeout": WAIT, "check_same_thread": False}
+            )
             event.listen(engine, "connect", _prepare_sqlite)
             event.listen(engine, "begin", _begin)
             return engine
