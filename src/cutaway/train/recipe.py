@@ -221,12 +221,13 @@ class Recipe:
             raise CutawayError(f"{path}: {error}") from None
         changed = recipe.changed(changes)
         anew = {change.partition("=")[0].strip() for change in changes}
-        beside = {
-            key: tuple(located(one, path.parent) for one in getattr(changed.data, key))
-            for key in ("paths", "validation")
-            if f"data.{key}" not in anew
-        }
-        return replace(changed, data=replace(changed.data, **beside))
+
+        def found(key: str) -> tuple[str, ...]:
+            given: tuple[str, ...] = getattr(changed.data, key)
+            return given if f"data.{key}" in anew else tuple(located(one, path.parent) for one in given)
+
+        data = replace(changed.data, paths=found("paths"), validation=found("validation"))
+        return replace(changed, data=data)
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Recipe:

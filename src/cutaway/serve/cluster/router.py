@@ -13,8 +13,9 @@ from cutaway.serve.cluster.affinity import Affinity
 class PrefixRouter(RequestRouter):
     """Sends a request where most of how it begins has been read, unless that replica is much busier than another."""
 
-    def initialize_state(self, spare: int = 32) -> None:
-        self.spare, self.affinity = spare, Affinity()
+    def initialize_state(self, **given: Any) -> None:
+        """`spare`: so many requests more than another a replica may have, and still be chosen for what it has read."""
+        self.spare, self.affinity = int(given["spare"]), Affinity()
 
     async def choose_replicas(
         self, candidate_replicas: list[RunningReplica], pending_request: PendingRequest | None = None
