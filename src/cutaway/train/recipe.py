@@ -57,6 +57,8 @@ class Data:
     """Where a record's fields are, if not under their own names: `{ source = "en", target = "fr" }`, or by number."""
     held_out: float | int = 0.01
     """The share of the documents, or their number, held out from training for evaluation."""
+    validation: tuple[str, ...] = ()
+    """Files and folders to evaluate on, in place of held-out documents; they are looked for as `paths` are."""
     seed: int = 0
     """Decides which documents are held out, independently of train.seed, so runs with different seeds compare."""
     cache: str = ""
@@ -218,10 +220,14 @@ class Recipe:
         except CutawayError as error:
             raise CutawayError(f"{path}: {error}") from None
         changed = recipe.changed(changes)
-        if any(change.partition("=")[0].strip() == "data.paths" for change in changes):
-            return changed
-        paths = tuple(located(one, path.parent) for one in changed.data.paths)
-        return replace(changed, data=replace(changed.data, paths=paths))
+        anew = {change.partition("=")[0].strip() for change in changes}
+
+        def found(key: str) -> tuple[str, ...]:
+            given: tuple[str, ...] = getattr(changed.data, key)
+            return given if f"data.{key}" in anew else tuple(located(one, path.parent) for one in given)
+
+        data = replace(changed.data, paths=found("paths"), validation=found("validation"))
+        return replace(changed, data=data)
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Recipe:

@@ -6,7 +6,7 @@ What comes out is a `Setup`: task, tokenizer, data in tokens, and the whole reci
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -187,16 +187,22 @@ def example_lengths(recipe: Recipe, task: Task, tokenizer: Tokenizer) -> list[in
 
 def prepare_data(recipe: Recipe, task: Task, tokenizer: Tokenizer, tell: Listener) -> Dataset:
     data = recipe.data
-    return prepare(
-        data.paths,
-        tokenizer,
-        task,
-        Path(data.cache).expanduser() if data.cache else cutaway_home() / "data",
-        data.held_out,
-        data.seed,
-        data.columns or None,
-        progress=lambda done, total: tell(Progress("tokens", done, total)),
-    )
+
+    def prepared(paths: Sequence[str], held_out: float | int) -> Dataset:
+        return prepare(
+            paths,
+            tokenizer,
+            task,
+            Path(data.cache).expanduser() if data.cache else cutaway_home() / "data",
+            held_out,
+            data.seed,
+            data.columns or None,
+            progress=lambda done, total: tell(Progress("tokens", done, total)),
+        )
+
+    if data.validation:
+        return replace(prepared(data.paths, 0), held=prepared(data.validation, 0).train)
+    return prepared(data.paths, data.held_out)
 
 
 def require_enough(dataset: Dataset, task: Task) -> None:
