@@ -132,7 +132,7 @@ def test_only_what_a_patch_changes_is_computed(tiny_lm, what):
             lambda _module, given, _made, at=at, count=count: count.update({at: given[0].shape[:-1].numel()})
         )
         for at, block in enumerate(tiny_lm.model.blocks)
-        for module, count in ((block, rows), (block.mlp, thought))
+        for module, count in ((block.attention.queries_keys_values, rows), (block.mlp, thought))
     ]
     try:
         tiny_lm.sweep(clean, corrupted, what, metric=LogitDifference(7, 9), batch=1, **SOME[what])

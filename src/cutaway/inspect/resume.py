@@ -1,12 +1,14 @@
 """A forward pass taken up in the middle: pieces of one run put into another, and only what they change computed.
 
 The texts are read once. A patched copy of the base run (a *cell*) joins the batch at the block that it first changes,
-and has rows only from the first token it changes: of the tokens before, the keys and values are at hand.
+and has rows only from the first token it changes: of the tokens before, the keys and values are at hand. The rows of all
+cells stand together, without padding, so that a block multiplies once for all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -33,6 +35,7 @@ UNITS = {"head": "head", "attention pattern": "head", "neuron": "neuron"}
 """What a piece is of, where it is not one token: then it is patched at all tokens."""
 NEEDS = (
     "config.layers", "config.heads", "config.head_width", "read", "score", "token_embedding.weight", "final_norm",
+    "blocks.0.attention_norm", "blocks.0.attention.queries_keys_values", "blocks.0.attention.attend",
     "blocks.0.attention.projection", "blocks.0.mlp", "blocks.0.mlp_norm",
 )  # fmt: skip
 """What is asked of the model itself, with blocks that are run one by one, as GPT-2's are."""
@@ -102,26 +105,59 @@ class Pair:
         return kinds.get(self.what, TokenPatches)(self)
 
     @torch.no_grad()
-    def carry(self, cells: Sequence[Cell], patches: Patches) -> Tensor:
-        """These patched runs to the end: what leaves the final norm, from the first token that one of them changes,
-        or at the last token only. [cell, token, width]
+    def carry(self, cells: Sequence[Cell], patches: Patches) -> list[Tensor]:
+        """These patched runs to the end: what leaves the final norm, of each from the first token that it changes, or
+        at the last token only. [token, width] each
         """
-        start, stream, order = min(cell.start for cell in cells), None, list[Cell]()
+        order, streams = defaultdict[int, list[Cell]](list), dict[int, Tensor]()  # by the first token
+        entering = defaultdict[tuple[int, int], list[Cell]](list)
+        for cell in cells:
+            entering[cell.enters, cell.start].append(cell)
         for layer in range(min(cell.enters for cell in cells), self.layers + 1):
-            joining = [cell for cell in cells if cell.enters == layer]
-            if joining:
+            for (_, start), joining in ((key, some) for key, some in entering.items() if key[0] == layer):
                 new = patches.entering(joining, self.window(layer, start))
-                stream, order = new if stream is None else torch.cat((stream, new)), order + joining
-            if stream is not None and layer < self.layers:
-                stream = self.block(layer)(stream, watch=self.resumed(layer, start))
-        assert stream is not None
-        place = {cell: at for at, cell in enumerate(order)}
-        return self.lm.model.final_norm(stream[[place[cell] for cell in cells]])
+                streams[start] = torch.cat((streams[start], new)) if start in streams else new
+                order[start] += joining
+            if streams and layer < self.layers:
+                streams = self.through(layer, streams)
+        ends = dict(zip(streams, self.lm.model.final_norm(packed(streams)).split(rows_of(streams)), strict=True))
+        found = {
+            cell: row
+            for start, some in order.items()
+            for cell, row in zip(some, ends[start].view_as(streams[start]), strict=True)
+        }
+        return [found[cell] for cell in cells]
 
-    def resumed(self, layer: int, start: int) -> Resumed:
-        scope = f"blocks.{layer}.attention"
-        keys, values = (self.base[f"{scope}.{name}"][None, :, :start] for name in ("keys", "values"))
-        return Resumed(keys, values, self.last_only and layer == self.layers - 1)
+    def through(self, layer: int, streams: dict[int, Tensor]) -> dict[int, Tensor]:
+        """One block, for runs that begin at different tokens: their rows stand together wherever a row is on its own,
+        and apart where they attend, each to the keys and values of its own run and of the base run's tokens before it.
+        """
+        block, last = self.block(layer), self.last_only and layer == self.layers - 1
+        attention, rows = block.attention, packed(streams)
+        made = attention.queries_keys_values(block.attention_norm(rows)).split(rows_of(streams))  # [row, 3 x width]
+        base = [self.base[f"blocks.{layer}.attention.{name}"] for name in ("keys", "values")]
+        found = []
+        for (start, stream), part in zip(streams.items(), made, strict=True):
+            queries, *own = (attention.split(one) for one in part.view(*stream.shape[:2], -1).chunk(3, -1))
+            before = (one[None, :, :start].expand(len(stream), -1, -1, -1) for one in base)
+            keys, values = (torch.cat(both, dim=2) for both in zip(before, own, strict=True))
+            heads = attention.attend(queries[:, :, -1:] if last else queries, keys, values, None)
+            found.append(heads.transpose(1, 2).flatten(-2))  # [cell, token, width]
+        if last:
+            streams = {start: stream[:, -1:] for start, stream in streams.items()}
+            rows = packed(streams)
+        rows = after_attention(block, rows + attention.projection(packed(dict(enumerate(found)))))
+        parts = rows.split(rows_of(streams))
+        return {start: part.view_as(stream) for (start, stream), part in zip(streams.items(), parts, strict=True)}
+
+
+def packed(streams: Mapping[int, Tensor]) -> Tensor:
+    """The rows of all these runs. [row, width]"""
+    return torch.cat([stream.flatten(0, 1) for stream in streams.values()])
+
+
+def rows_of(streams: Mapping[int, Tensor]) -> list[int]:
+    return [stream.shape[:2].numel() for stream in streams.values()]
 
 
 def read_pair(lm: LanguageModel, texts: Sequence[list[int]], what: str) -> list[Trace]:
@@ -129,25 +165,6 @@ def read_pair(lm: LanguageModel, texts: Sequence[list[int]], what: str) -> list[
     trace = Fused([*STREAM, *PIECES[what]])
     lm.model.read(torch.tensor(texts, device=lm.device), trace=trace)
     return [trace.row(index) for index in range(len(texts))]
-
-
-class Resumed:
-    """Watches one block: puts the keys and values of the tokens before in front, and maybe goes on at the last only."""
-
-    watching = False
-
-    def __init__(self, keys: Tensor, values: Tensor, last_only: bool):
-        self.before, self.last_only = {"keys": keys, "values": values}, last_only  # [1, head, token, head_width]
-
-    def within(self, scope: str) -> Resumed:
-        return self
-
-    def __call__(self, name: str, value: Tensor) -> Tensor:
-        if name in self.before and self.before[name].shape[2]:
-            return torch.cat((self.before[name].expand(len(value), -1, -1, -1), value), dim=2)
-        if self.last_only and name in ("queries", "residual.middle"):
-            return value[..., -1:, :]
-        return value
 
 
 class Patches(Protocol):
@@ -162,7 +179,7 @@ class Patches(Protocol):
         """Those that can change the metric; all others leave the base run as it is."""
 
     def entering(self, cells: Sequence[Cell], window: slice) -> Tensor:
-        """The residual stream of these cells, all of which enter one block. [cell, token of the window, width]"""
+        """The residual stream of these cells, all of one layer and start. [cell, token of the window, width]"""
 
 
 class TokenPatches:
