@@ -1,15 +1,15 @@
 """A forward pass taken up in the middle: pieces of one run put into another, and only what they change computed.
 
 The texts are read once. A patched copy of the base run (a *cell*) joins the batch at the block that it first changes,
-and has rows only from the first token it changes: of the tokens before, the keys and values are at hand. The rows of all
-cells stand together, without padding, so that a block multiplies once for all of them.
+and has rows only from the first token it changes: of the tokens before, the keys and values are at hand. The rows of
+all cells stand together, without padding, so that a block multiplies once for all of them.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, cast
 
 import torch
@@ -21,7 +21,8 @@ from cutaway.parts.trace import Fused, Trace
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
 
-STREAM = ("residual.0", "blocks.*.residual", "blocks.*.attention.keys", "blocks.*.attention.values", "final_norm")
+QKV = ("queries", "keys", "values")
+STREAM = ("residual.0", "blocks.*.residual", *(f"blocks.*.attention.{name}" for name in QKV), "final_norm")
 PIECES = {
     "residual": (),
     "attention": ("blocks.*.attention.output",),
@@ -109,55 +110,80 @@ class Pair:
         """These patched runs to the end: what leaves the final norm, of each from the first token that it changes, or
         at the last token only. [token, width] each
         """
-        order, streams = defaultdict[int, list[Cell]](list), dict[int, Tensor]()  # by the first token
-        entering = defaultdict[tuple[int, int], list[Cell]](list)
+        entering = defaultdict[int, dict[int, list[Cell]]](dict)
         for cell in cells:
-            entering[cell.enters, cell.start].append(cell)
-        for layer in range(min(cell.enters for cell in cells), self.layers + 1):
-            for (_, start), joining in ((key, some) for key, some in entering.items() if key[0] == layer):
-                new = patches.entering(joining, self.window(layer, start))
-                streams[start] = torch.cat((streams[start], new)) if start in streams else new
-                order[start] += joining
-            if streams and layer < self.layers:
-                streams = self.through(layer, streams)
-        ends = dict(zip(streams, self.lm.model.final_norm(packed(streams)).split(rows_of(streams)), strict=True))
-        found = {
-            cell: row
-            for start, some in order.items()
-            for cell, row in zip(some, ends[start].view_as(streams[start]), strict=True)
-        }
+            entering[cell.enters].setdefault(cell.start, []).append(cell)
+        runs = list[Runs]()
+        for layer in range(min(entering), self.layers + 1):
+            for start, some in entering[layer].items():
+                stream = patches.entering(some, self.window(layer, start))
+                runs.append(Runs(start, some, stream, patches.tokens or stream.shape[1]))
+            if layer < self.layers:
+                runs = joined(self.through(layer, runs))
+        found = dict[Cell, Tensor]()
+        for one, rows in zip(runs, self.lm.model.final_norm(packed(runs)).split(lengths(runs)), strict=True):
+            found |= zip(one.cells, rows.view_as(one.stream), strict=True)
         return [found[cell] for cell in cells]
 
-    def through(self, layer: int, streams: dict[int, Tensor]) -> dict[int, Tensor]:
+    def through(self, layer: int, runs: Sequence[Runs]) -> list[Runs]:
         """One block, for runs that begin at different tokens: their rows stand together wherever a row is on its own,
-        and apart where they attend, each to the keys and values of its own run and of the base run's tokens before it.
+        and apart where they attend. Queries, keys and values that no patch has changed are the base run's.
         """
         block, last = self.block(layer), self.last_only and layer == self.layers - 1
-        attention, rows = block.attention, packed(streams)
-        made = attention.queries_keys_values(block.attention_norm(rows)).split(rows_of(streams))  # [row, 3 x width]
-        base = [self.base[f"blocks.{layer}.attention.{name}"] for name in ("keys", "values")]
+        attention, changed = block.attention, [replace(one, stream=one.stream[:, : one.changed]) for one in runs]
+        made = attention.queries_keys_values(block.attention_norm(packed(changed)))  # [row, 3 x width]
+        base = [self.base[f"blocks.{layer}.attention.{name}"][None, :, : self.end] for name in QKV]
         found = []
-        for (start, stream), part in zip(streams.items(), made, strict=True):
-            queries, *own = (attention.split(one) for one in part.view(*stream.shape[:2], -1).chunk(3, -1))
-            before = (one[None, :, :start].expand(len(stream), -1, -1, -1) for one in base)
-            keys, values = (torch.cat(both, dim=2) for both in zip(before, own, strict=True))
+        for one, rows in zip(changed, made.split(lengths(changed)), strict=True):
+            count, after = len(one.cells), one.start + one.changed
+            own = (attention.split(part) for part in rows.view(count, one.changed, -1).chunk(3, -1))
+            queries, keys, values = (
+                torch.cat([piece.expand(count, -1, -1, -1) for piece in (theirs[:, :, first : one.start], ours,
+                           theirs[:, :, after:])], dim=2)
+                for first, theirs, ours in zip((one.start, 0, 0), base, own, strict=True)
+            )  # fmt: skip
             heads = attention.attend(queries[:, :, -1:] if last else queries, keys, values, None)
-            found.append(heads.transpose(1, 2).flatten(-2))  # [cell, token, width]
+            found.append(replace(one, stream=heads.transpose(1, 2).flatten(-2)))  # [cell, token, width]
         if last:
-            streams = {start: stream[:, -1:] for start, stream in streams.items()}
-            rows = packed(streams)
-        rows = after_attention(block, rows + attention.projection(packed(dict(enumerate(found)))))
-        parts = rows.split(rows_of(streams))
-        return {start: part.view_as(stream) for (start, stream), part in zip(streams.items(), parts, strict=True)}
+            runs = [replace(one, stream=one.stream[:, -1:]) for one in runs]
+        rows = after_attention(block, packed(runs) + attention.projection(packed(found)))
+        return [
+            replace(one, stream=part.view_as(one.stream), changed=one.stream.shape[1])
+            for one, part in zip(runs, rows.split(lengths(runs)), strict=True)
+        ]
 
 
-def packed(streams: Mapping[int, Tensor]) -> Tensor:
+@dataclass(frozen=True)
+class Runs:
+    """Patched runs that begin at the same token."""
+
+    start: int
+    cells: list[Cell]
+    stream: Tensor
+    """[cell, token, width]"""
+    changed: int
+    """How many of the tokens, from the first on, differ from those of the base run."""
+
+
+def joined(runs: Sequence[Runs]) -> list[Runs]:
+    """Those that begin at the same token as one."""
+    found = dict[int, Runs]()
+    for one in runs:
+        known = found.get(one.start)
+        found[one.start] = one if known is None else replace(
+            known, cells=known.cells + one.cells, stream=torch.cat((known.stream, one.stream))
+        )  # fmt: skip
+    return list(found.values())
+
+
+def packed(runs: Sequence[Runs]) -> Tensor:
     """The rows of all these runs. [row, width]"""
-    return torch.cat([stream.flatten(0, 1) for stream in streams.values()])
+    return torch.cat([one.stream.flatten(0, 1) for one in runs])
 
 
-def rows_of(streams: Mapping[int, Tensor]) -> list[int]:
-    return [stream.shape[:2].numel() for stream in streams.values()]
+def lengths(runs: Sequence[Runs]) -> list[int]:
+    """How many rows each of these has."""
+    return [one.stream.shape[:2].numel() for one in runs]
 
 
 def read_pair(lm: LanguageModel, texts: Sequence[list[int]], what: str) -> list[Trace]:
@@ -170,8 +196,8 @@ def read_pair(lm: LanguageModel, texts: Sequence[list[int]], what: str) -> list[
 class Patches(Protocol):
     """What is patched in: which cells there are, and what each brings to the block that it enters."""
 
-    count: int
-    """How many cells a layer has."""
+    tokens: int | None
+    """How many tokens a patch changes in the stream that enters a block; None: all from the first on."""
 
     def __init__(self, pair: Pair): ...
 
@@ -185,8 +211,10 @@ class Patches(Protocol):
 class TokenPatches:
     """The stream that enters a block, or what its attention or MLP adds to it, at one token."""
 
+    tokens: int | None = 1
+
     def __init__(self, pair: Pair):
-        self.pair, self.count = pair, len(pair.base["final_norm"])
+        self.pair = pair
         self.shift = 0 if pair.what == "residual" else 1
         self.rows = [self.patched(layer) for layer in range(pair.layers)]
 
@@ -221,6 +249,8 @@ class TokenPatches:
 
 class HeadPatches:
     """What one head found, at all tokens."""
+
+    tokens: int | None = None
 
     def __init__(self, pair: Pair):
         self.pair, self.count = pair, pair.lm.config.heads
@@ -271,8 +301,10 @@ class PatternPatches(HeadPatches):
 class NeuronPatches:
     """The activation of one neuron, at all tokens."""
 
+    tokens: int | None = None
+
     def __init__(self, pair: Pair):
-        self.pair, self.count = pair, pair.lm.config.mlp_width
+        self.pair = pair
 
     def moved(self, layer: int, window: slice) -> Tensor:
         """By how much each activation changes. [token of the window, neuron]"""
