@@ -157,7 +157,7 @@ def test_of_a_comparison_the_head_that_fetches_the_changed_number_is_found(compa
     assert found(comparing.sweep(clean, corrupted, "mlp", metric=metric)) == {(1, 3)}
     neurons = comparing.sweep(clean, corrupted, "neuron", metric=metric)
     assert set(neurons.strongest(2)) == {(1, 0), (1, 2)}
-    assert float(neurons.recovered[1, [0, 2]].sum()) == pytest.approx(1, abs=0.2)
+    assert (neurons.recovered[1, [0, 2]] > 0.25).all()
     assert (neurons.values[0] == neurons.corrupted).all() and (neurons.values[1, [1, 3]] == neurons.corrupted).all()
     told = paths(comparing, clean, corrupted, ["mlp 1"], metric=metric)
     assert told.strongest(1)[0][0] == f"head {head[0]}.{head[1]}"
