@@ -2,6 +2,7 @@
 
     python benchmarks/sweep.py                            # the shape of the built-in model, then that of GPT-2 small
     python benchmarks/sweep.py --shapes gpt2 --alone      # only ours
+    python benchmarks/sweep.py --every 16                 # theirs at every 16th cell, its time times 16
 
 Random weights (speed does not depend on what they are), 64 tokens, which differ at one (`--at`, counted from 0): cells
 before it are known without a run. TransformerLens is not among our packages: install it in an environment of its own
@@ -95,7 +96,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--shapes", nargs="+", default=list(SHAPES), choices=list(SHAPES))
     parser.add_argument("--what", nargs="+", default=["residual", "head"])
-    for name, usual in (("tokens", 64), ("at", 16), ("turns", 3)):
+    for name, usual in (("tokens", 64), ("at", 16), ("turns", 3), ("every", 1)):
         parser.add_argument(f"--{name}", type=int, default=usual)
     parser.add_argument("--alone", action="store_true", help="only our own times")
     given = parser.parse_args()
@@ -108,7 +109,8 @@ def main() -> None:
         hooked = None if given.alone else hooked_or_none(lm)
         for what in given.what:
             told = {"shape": name, "what": what, "tokens": given.tokens, "differ_at": given.at, "turns": given.turns}
-            told |= {"threads": torch.get_num_threads(), **compare(lm, hooked, what, clean, corrupted, given.turns)}
+            told |= {"threads": torch.get_num_threads(), "theirs_at_every": given.every}
+            told |= compare(lm, hooked, what, clean, corrupted, given.turns, given.every)
             print(json.dumps(told, indent=2), flush=True)
 
 
@@ -120,8 +122,10 @@ def hooked_or_none(lm: LanguageModel) -> Any:
         return None
 
 
-def compare(lm: LanguageModel, hooked: Any, what: str, clean: Tensor, corrupted: Tensor, turns: int) -> dict[str, Any]:
-    """Both, in turns, the same cells; and how far apart their numbers are."""
+def compare(
+    lm: LanguageModel, hooked: Any, what: str, clean: Tensor, corrupted: Tensor, turns: int, every: int
+) -> dict[str, Any]:
+    """Both, in turns; and how far apart their numbers are. A cell takes TransformerLens as long as any other."""
 
     def metric(row: Tensor) -> Tensor:  # of the logits after the last token
         return row[7] - row[9]
@@ -132,16 +136,18 @@ def compare(lm: LanguageModel, hooked: Any, what: str, clean: Tensor, corrupted:
 
     runs: dict[str, Callable[[], Tensor]] = {"cutaway": lambda: sweep(True), "estimate": lambda: sweep(False)}
     if hooked is not None:
+        import pandas
         from transformer_lens import patching
 
-        patch = {"residual": patching.get_act_patch_resid_pre, "head": patching.get_act_patch_attn_head_out_all_pos}[
-            what
-        ]
+        patch = {"residual": patching.get_act_patch_resid_pre, "head": patching.get_act_patch_attn_head_out_all_pos}
+        units = len(clean) if what == "residual" else lm.config.heads
+        cells = [(layer, unit) for layer in range(lm.config.layers) for unit in range(units)][::every]
+        chosen = {"index_axis_names": None, "index_df": pandas.DataFrame(cells, columns=["layer", "unit"])}
 
         def swept() -> Tensor:
             with torch.no_grad():
                 _, kept = hooked.run_with_cache(clean[None])
-                return patch(hooked, corrupted[None], kept, lambda logits: metric(logits[0, -1]))
+                return patch[what](hooked, corrupted[None], kept, lambda logits: metric(logits[0, -1]), **chosen)
 
         runs["transformer_lens"] = swept
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}  # by the clock, and of the processor
@@ -149,15 +155,16 @@ def compare(lm: LanguageModel, hooked: Any, what: str, clean: Tensor, corrupted:
     for _ in range(turns):
         for name, run in runs.items():
             begun = time.perf_counter(), time.process_time()
-            values[name] = run()
-            times[name].append((time.perf_counter() - begun[0], time.process_time() - begun[1]))
+            values[name] = run().flatten()
+            some = every if name == "transformer_lens" else 1
+            times[name].append((some * (time.perf_counter() - begun[0]), some * (time.process_time() - begun[1])))
     median = {name: [statistics.median(one) for one in zip(*each, strict=True)] for name, each in times.items()}
     told: dict[str, Any] = {f"{name}_seconds": round(one[0], 3) for name, one in median.items()}
     told |= {f"{name}_processor_seconds": round(one[1], 3) for name, one in median.items()}
     if hooked is not None:
         for at, kind in enumerate(("times_as_fast", "times_as_fast_by_processor_time")):
             told[kind] = round(median["transformer_lens"][at] / median["cutaway"][at], 2)
-        told["largest_difference"] = float((values["cutaway"] - values["transformer_lens"]).abs().max())
+        told["largest_difference"] = float((values["cutaway"][::every] - values["transformer_lens"]).abs().max())
     return told
 
 
