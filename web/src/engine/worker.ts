@@ -21,7 +21,7 @@ interface Waking {
 
 const scope = self as unknown as { onmessage: ((event: MessageEvent<Asked>) => void) | null; postMessage(told: Told, transfer?: Transferable[]): void };
 /** How long somebody who wants the model waits for it before being told how far it is. */
-const PATIENCE = 1500;
+const PATIENCE = 300;
 
 let site = '';
 let engine: Engine | null = null;

@@ -16,11 +16,13 @@ export interface Site {
   total: number;
   version: string;
   moments: Shown[];
+  /** Whether it was opened by its plain address, without a link into it. */
+  bare: boolean;
 }
 
 const written = typeof document === 'undefined' ? null : document.getElementById('cutaway-site');
 
-export const site: Site | null = written ? (JSON.parse(written.textContent) as Site) : null;
+export const site: Site | null = written ? { ...(JSON.parse(written.textContent) as Site), bare: location.hash.length < 3 } : null;
 
 /** What a page without Python behind it can show. */
 const PAGES = new Set(['predict', 'walk', 'attention', 'layers', 'causes', 'neurons', 'generate', 'change', 'map', 'weights', 'tasks', 'gallery']);
