@@ -95,3 +95,29 @@ def _swap(new: Path, folder: Path, last: str, stale: Iterable[str]) -> None:
         for name in moved:
             (aside / name).replace(folder / name)
         raise
+
+
+@contextmanager
+def folder_written_beside(folder: Path) -> Iterator[Path]:
+    """A folder to write into, which takes the place of `folder` at the end, whole; if anything goes wrong, what was
+    there stays as it was.
+    """
+    import shutil
+
+    folder = folder.resolve()
+    new = folder.with_name(f".{folder.name}.{os.urandom(4).hex()}.partial")
+    old = new.with_suffix(".old")
+    try:
+        new.mkdir(parents=True)
+        yield new
+        if folder.exists():
+            folder.rename(old)
+        try:
+            new.rename(folder)
+        except BaseException:
+            if old.exists():
+                old.rename(folder)
+            raise
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)

@@ -49,6 +49,14 @@ def explore(
     port: Annotated[
         int, options.option("--port", value="N", help="Serve on this port. [dim]\\[default: any free port][/]")
     ] = 0,
+    export: Annotated[
+        Path | None,
+        options.option("--export", value="FOLDER", help="Write a static site instead: the model runs in the page."),
+    ] = None,
+    moment: Annotated[
+        list[str] | None,
+        options.option("--moment", value="LINK", help="--export: show this link, or those in a file; repeatable."),
+    ] = None,
     temperature: options.Temperature = None,
     top_k: options.TopK = None,
     seed: options.Seed = None,
@@ -65,9 +73,20 @@ def explore(
     With --terminal (or --json): a number picks a token, Enter takes the most likely one, other text is
     added, and a colon starts a command; :? lists them.
 
+    With --export nothing is opened: FOLDER then holds a site that any file server can serve, without Python.
+
     Example: cutaway explore "Once upon a time"
+
+    Example: cutaway explore --export site --moment "Who is it? #/attention?text=Tom+lost+his+ball.&layer=3"
     """
     begun = options.decode(*options.read_bytes(text, None))
+    if export is not None:
+        if terminal or as_json or port or no_browser:
+            raise CutawayError("--export writes files and opens nothing: leave --terminal, --json, --port and --no-browser out.")
+        write_site(begun, export, moment or [], model, device, dtype, tokenizer)
+        return
+    if moment:
+        raise CutawayError("--moment is for a site: name the folder to write it to with --export.")
     if not (terminal or as_json):
         if seed is not None:
             raise CutawayError("The page draws its own random numbers: --seed works only with --terminal.")
@@ -79,6 +98,30 @@ def explore(
     explorer.add(lm.tokenizer.encode(begun))
     explorer.past.clear()
     (run_json if as_json else run_in_terminal)(explorer)
+
+
+def write_site(
+    text: str, folder: Path, moments: list[str], model: str, device: str | None, dtype: str | None, tokenizer: str | None
+) -> None:
+    """Write the explorer as files, with the model in the page."""
+    from cutaway.serve import start
+
+    start.require()
+    from cutaway.serve.site import check_folder, export_site, read_moments
+
+    check_folder(folder)  # before anything takes its time
+    shown = read_moments(moments)
+    lm = options.load(model, device, dtype, tokenizer=tokenizer)
+    name = Path(model).resolve().name if Path(model).exists() else model
+    site = export_site(lm, folder, text, shown, name, lambda what: screen.aside(f"{STAGES[what]} ..."))
+    screen.show(
+        f"{folder} holds the explorer with {name}: {site.bytes / 1e6:.1f} MB, of which {site.weights / 1e6:.1f} MB are "
+        f"weights; {site.recorded:,} answers are recorded."
+    )
+    screen.show(f"Any file server will do: python3 -m http.server --directory {folder}", style="dim")
+
+
+STAGES = {"weights": "Writing the weights", "recording": "Asking what only Python can answer"}
 
 
 def in_browser(

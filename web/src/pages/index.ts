@@ -1,6 +1,7 @@
 /** The pages there are: each folder's page.ts says its place in the list; its picture is loaded when it is opened. */
 
 import type { Component } from 'svelte';
+import { isHere } from '../lib/site';
 
 export interface Page {
   name: string;
@@ -17,4 +18,6 @@ export interface Page {
 
 const files = import.meta.glob<Page>('./*/page.ts', { eager: true, import: 'default' });
 
-export const pages: Page[] = Object.values(files).sort((a, b) => a.order - b.order);
+export const pages: Page[] = Object.values(files)
+  .filter((page) => isHere(page.name))
+  .sort((a, b) => a.order - b.order);

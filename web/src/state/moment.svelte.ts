@@ -1,5 +1,7 @@
 /** The one moment that every page is a view of: model, text, position, layer, head, step. It stands in the address. */
 
+import beginning from '../lib/beginning.json';
+import { site } from '../lib/site';
 import { read, write, type Place } from '../lib/url';
 import { spell, type Token } from '../lib/token';
 import type { ModelMap } from './map';
@@ -39,8 +41,8 @@ const PLAIN: Shape = { layers: 1, heads: 1, width: 0, head_width: 0, mlp_width: 
 const TYPING = 120;
 const USUAL: Place = {
   page: 'predict',
-  model: 'builtin',
-  text: 'Once upon a time, there was a little girl named Lily. She',
+  model: site?.model ?? 'builtin',
+  text: site?.text ?? beginning.text,
   more: [],
   position: null,
   layer: 0,

@@ -1,5 +1,7 @@
 /** How far the server is with what the page waits for. Asked only while somebody has been waiting for a moment. */
 
+import { asked } from './server.svelte';
+
 interface Working {
   busy: boolean;
   /** From 0 to 1; null where nobody knows. */
@@ -26,7 +28,7 @@ class Progress {
     let stopped = false;
     async function look(): Promise<void> {
       try {
-        const found = (await (await fetch('api/progress')).json()) as Working;
+        const found = (await (await asked('api/progress')).json()) as Working;
         if (!stopped) set(found);
       } catch {
         if (!stopped) set(null); // the question itself says that the server is away

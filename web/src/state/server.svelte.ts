@@ -1,4 +1,4 @@
-/** Asking the server. A newer question aborts the older one; when the server goes away it is said, and no question is lost. */
+/** Asking the server, or in a static site the engine beside the page. A newer question aborts the older one; when the server goes away it is said, and no question is lost. */
 
 import { table, type Table } from '../lib/binary';
 import type { Values } from '../lib/catalogue';
@@ -48,7 +48,13 @@ class Connection {
 
 export const connection = new Connection();
 
-export const reachable = (): Promise<boolean> => fetch('api/health').then(
+/** Who answers: the server, unless another is named before the first question. */
+let ask: (path: string, init: RequestInit) => Promise<Response> = (path, init) => fetch(path, init);
+export const askInstead = (other: typeof ask): void => void (ask = other);
+/** Ask once, whoever answers. */
+export const asked = (path: string): Promise<Response> => ask(path, {});
+
+export const reachable = (): Promise<boolean> => asked('api/health').then(
   (response) => response.ok,
   () => false,
 );
@@ -67,7 +73,7 @@ export function address(path: string, query: Query = {}): string {
 async function send<T>(path: string, init: RequestInit, read: (response: Response) => Promise<T>): Promise<T> {
   for (;;) {
     try {
-      const response = await fetch(path, init);
+      const response = await ask(path, init);
       if (response.ok) return await read(response);
       throw new Refused(await refusal(response));
     } catch (error) {
