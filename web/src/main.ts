@@ -5,6 +5,14 @@ import { preferences } from './state/preferences.svelte';
 import './style/tokens.css';
 import './style/base.css';
 import './style/parts.css';
+import './style/present.css';
 
-preferences.start(moment.start());
-mount(App, { target: document.getElementById('app')! });
+const target = document.getElementById('app')!;
+if (/^#\/remote\?/.test(location.hash)) {
+  // A phone that turns the pages of a presentation: nothing of the explorer is asked for.
+  preferences.start({});
+  void import('./remote/Remote.svelte').then(({ default: Remote }) => mount(Remote, { target }));
+} else {
+  preferences.start(moment.start());
+  mount(App, { target });
+}

@@ -5,6 +5,7 @@
     GET  /api/models/map?name=            its steps and its places, by which the pages draw it
     POST /api/tokens          {model, text, ids}    how a text is cut, and what ids stand for
     POST /api/traces          {model, text, more}   carry a text through; gives an id, the tokens and the shapes
+    GET  /api/tour                        the tour that the explorer was given, as its file says it now
     GET  /api/progress                    how far the answer is that is being computed
     POST /api/facts           {model, text, facts}  what the sentences of the guided tour claim, as numbers
     GET  /api/traces/ID/VIEW?...          a piece of it: what `cutaway.inspect` says, as JSON (or as numbers)
@@ -47,7 +48,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; "
-    "frame-ancestors 'none'",
+    "frame-ancestors 'self'",  # two sides: the page shows itself beside itself
 }
 LONGEST = 2_000_000
 """Characters a text may have before it is even cut into tokens."""
@@ -120,6 +121,11 @@ def shell(explorer: Explorer) -> APIRouter:
     @api.get("/health")
     def health() -> dict[str, str]:
         return {"version": __version__}
+
+    @api.get("/tour")
+    def tour() -> dict[str, Any]:
+        """The tour that the explorer was given, if any; and whether a presentation can have a remote control."""
+        return {"tour": explorer.tour and explorer.tour.get(), "remote": explorer.presenting}
 
     @api.get("/progress")
     def working() -> dict[str, Any]:

@@ -1,6 +1,6 @@
 /** The one moment that every page is a view of: model, text, position, layer, head, step. It stands in the address. */
 
-import { read, write, type Place } from '../lib/url';
+import { read, write, type Beside, type Place } from '../lib/url';
 import { spell, type Token } from '../lib/token';
 import type { ModelMap } from './map';
 import { models, NotOpened } from './models.svelte';
@@ -60,6 +60,11 @@ class Moment {
   step = $state('');
   /** The step of the guided tour; empty when there is none. */
   tour = $state('');
+  /** Whether the tour is taken on this text, and not on that of its steps. */
+  own = $state(false);
+  present = $state(false);
+  /** What stands on the other side; null: there is one side. */
+  beside = $state.raw<Beside | null>(null);
   /** What only one page knows, by page. */
   settings = $state<Record<string, Record<string, string>>>({});
 
@@ -173,8 +178,8 @@ class Moment {
   }
 
   place(): Place {
-    const { page, model, text, more, position, layer, head, step, tour } = this;
-    return { page, model, text, more, position, layer, head, step, tour, settings: { ...this.settings[page] } };
+    const { page, model, text, more, position, layer, head, step, tour, own, present, beside } = this;
+    return { page, model, text, more, position, layer, head, step, tour, own, present, beside, settings: { ...this.settings[page] } };
   }
 
   /** Take over what a place says, without a new entry in the browser's history. */
