@@ -340,7 +340,7 @@ def test_the_tour_is_walked_from_the_offer_to_its_end(show, settle):
     for i, name in enumerate(SHOWN):
         step = STEPS[name]
         settle(page)
-        page.wait_for_selector("[data-toured]")
+        page.wait_for_selector("[data-toured]", state="attached")
         assert page.locator("#tour-title").inner_text() == step["title"]["en"], name
         assert progress(page) == f"Tour: step {i + 1} of {len(SHOWN)}"
         assert f"/{step['page']}?" in page.url and f"tour={name}" in page.url

@@ -8,6 +8,7 @@
     GET  /api/tour                        the tour that the explorer was given, as its file says it now
     GET  /api/progress                    how far the answer is that is being computed
     POST /api/facts           {model, text, facts}  what the sentences of the guided tour claim, as numbers
+    POST /api/beside          {left, right, of}     how two sides differ: two texts, or two models
     GET  /api/traces/ID/VIEW?...          a piece of it: what `cutaway.inspect` says, as JSON (or as numbers)
 
 Every mistake is `{"error": {"code", "what", "remedy", "values"}}`.
@@ -38,7 +39,7 @@ from cutaway.serve.models import NotAwake, Waking
 from cutaway.serve.openai import errors as openai
 from cutaway.serve.part import Part
 from cutaway.serve.schema import describe
-from cutaway.serve.views import declared, routers
+from cutaway.serve.views import beside, declared, routers
 from cutaway.serve.worker import Outdated
 
 STATIC = Path(__file__).parent / "static"
@@ -108,7 +109,7 @@ def create_app(explorer: Explorer, hosts: re.Pattern[str] = LOCAL, parts: Sequen
         app.include_router(router, prefix="/api")
     for part in parts:
         part.mount(app)
-    describe(app, declared.results())
+    describe(app, declared.results() | beside.results())
     if STATIC.is_dir():
         app.mount("/", StaticFiles(directory=STATIC, html=True))
     return app

@@ -42,7 +42,7 @@ class NoStage(CutawayError):
     """There is no such presentation, or it is over."""
 
 
-class Shown(BaseModel):
+class OnTheWall(BaseModel):
     """What the page on the wall shows: the step, its place in the tour, and the words only the remote shows."""
 
     title: str = Field("", max_length=2_000)
@@ -166,7 +166,7 @@ def router(stages: Presenting) -> APIRouter:
         return Begun(token=stages.begin_stage(), address=stages.address)
 
     @api.post("/stage/{token}", status_code=204)
-    async def show(shown: Shown, token: str = Token) -> None:
+    async def show(shown: OnTheWall, token: str = Token) -> None:
         """What is being shown now."""
         stages.find(token).shown.say(shown.model_dump())
 

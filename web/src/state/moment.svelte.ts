@@ -37,7 +37,7 @@ export interface Trace {
 /** What a model has that does not say otherwise: not every kind has layers and heads. */
 const PLAIN: Shape = { layers: 1, heads: 1, width: 0, head_width: 0, mlp_width: 0, vocabulary: 0, context: Infinity };
 const TYPING = 120;
-const USUAL: Place = {
+export const USUAL: Place = {
   page: 'predict',
   model: 'builtin',
   text: 'Once upon a time, there was a little girl named Lily. She',

@@ -8,6 +8,7 @@ from fastapi import APIRouter
 
 from cutaway.serve.explorer import Explorer
 from cutaway.serve.views import (
+    beside,
     branches,
     declared,
     facts,
@@ -19,7 +20,7 @@ from cutaway.serve.views import (
     weights,
 )  # fmt: skip
 
-PAGES = (declared, tables, branches, walk, machine, gallery, weights, tasks, facts)
+PAGES = (declared, tables, branches, walk, machine, gallery, weights, tasks, facts, beside)
 
 
 def routers(explorer: Explorer) -> Iterator[APIRouter]:
