@@ -15,6 +15,7 @@ from cutaway.models.architecture import context_of
 from cutaway.serve.learning.sessions import Sessions
 from cutaway.serve.models import Models
 from cutaway.serve.recent import Recent
+from cutaway.serve.tour import TourFile
 from cutaway.serve.worker import Worker
 
 if TYPE_CHECKING:
@@ -57,7 +58,10 @@ class Explorer:
         device: str | None = None,
         dtype: str | None = None,
         tokenizers: Mapping[str, str] | None = None,
+        tour: TourFile | None = None,
     ):
+        self.tour = tour
+        self.presenting = False  # whether a remote can control the page (stage.py)
         self.worker = Worker()
         self.drawing = Worker()  # weights are looked at without running a model: they do not wait for one
         self.models = Models(folders, device, dtype, self._watch, tokenizers)

@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from cutaway.serve.explorer import Explorer
 from cutaway.serve.learning import routes as learning
 from cutaway.serve.views import (
+    beside,
     branches,
     declared,
     facts,
@@ -20,7 +21,7 @@ from cutaway.serve.views import (
     weights,
 )  # fmt: skip
 
-PAGES = (declared, tables, branches, walk, machine, gallery, weights, tasks, facts, learning)
+PAGES = (declared, tables, branches, walk, machine, gallery, weights, tasks, facts, learning, beside)
 
 
 def routers(explorer: Explorer) -> Iterator[APIRouter]:
