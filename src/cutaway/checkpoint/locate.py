@@ -9,8 +9,12 @@ from pathlib import Path
 from cutaway.errors import CutawayError, nearest
 
 DATA = Path(__file__).parents[1] / "data"
-SHIPPED = ("builtin", "translator", "summarizer", "classifier")
-"""The models that come with the package: the one that writes, and one for each of the verbs that answer."""
+PIANIST = "pianist"
+SHIPPED = (
+    "builtin", "translator", "summarizer", "classifier", *([PIANIST] if (DATA / PIANIST / "config.json").is_file() else ()),
+)  # fmt: skip
+"""The models that come with the package: the one that writes, one for each of the verbs that answer, and the pianist,
+once one is included."""
 
 PACKED = ".cutaway"
 """How the name of a file of packed weights ends (see runtime/native/packed_file.py)."""

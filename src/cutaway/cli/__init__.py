@@ -21,7 +21,7 @@ from cutaway.errors import CutawayError
 
 VERBS = (
     "explore", "serve", "generate", "predict", "tokens", "parameters", "train", "evaluate", "translate", "summarize",
-    "classify", "pull", "convert", "bench", "inspect",
+    "classify", "compose", "pull", "convert", "bench", "inspect",
 )  # fmt: skip
 """In the order of the help; each is a file, and a function in it (`inspect` is a family of them)."""
 
