@@ -21,7 +21,7 @@ def played(pitch: int, seconds: float = 1.0, velocity: int = 80) -> np.ndarray:
 
 @pytest.mark.parametrize("pitch", [33, 60, 69, 84, 100])
 def test_a_note_has_the_pitch_it_should(pitch):
-    sound = played(pitch)[: RATE]
+    sound = played(pitch)[:RATE]
     spectrum = np.abs(np.fft.rfft(sound * np.hanning(len(sound)), 8 * len(sound)))
     hertz = np.fft.rfftfreq(8 * len(sound), 1 / RATE)
     near = (hertz > frequency(pitch) * 0.75) & (hertz < frequency(pitch) * 1.4)

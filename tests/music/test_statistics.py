@@ -20,10 +20,8 @@ def test_measures_are_what_they_say():
     assert found.together == pytest.approx(40 * 0.5 / 10.25)
     assert (found.length, found.loudness, found.dynamics) == (pytest.approx(0.5), 60, 20)
     assert found.repetition == pytest.approx(1 - 4 / 37)  # four phrases, over and over
-    assert pitch_classes(played).tolist() == [0.5, 0, 0, 0, 0.25, 0, 0, 0.25, 0, 0, 0, 0][:4] + [
-        0.25, 0, 0, 0.25, 0, 0, 0, 0,
-    ]  # fmt: skip
-    assert found.classes == pytest.approx(2 ** 1.5)
+    assert pitch_classes(played).tolist() == [0.5, 0, 0, 0, 0.25, 0, 0, 0.25, 0, 0, 0, 0]
+    assert found.classes == pytest.approx(2**1.5)
 
 
 def test_silence_is_not_sounding():

@@ -164,6 +164,7 @@ def add_vocabulary(writer: gguf.GGUFWriter, config: Config, tokenizer: Tokenizer
 def named(model: GPT) -> Iterator[tuple[str, Tensor]]:
     """Every tensor under the name llama.cpp knows it by; their layout is ours: [out, in]."""
     yield "token_embd.weight", model.token_embedding.weight
+    assert model.position_embedding is not None  # see `refuse`
     yield "position_embd.weight", model.position_embedding.weight
     for layer, block in enumerate(model.blocks):
         assert isinstance(block, Block)

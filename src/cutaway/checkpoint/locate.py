@@ -10,9 +10,8 @@ from cutaway.errors import CutawayError, nearest
 
 DATA = Path(__file__).parents[1] / "data"
 PIANIST = "pianist"
-SHIPPED = (
-    "builtin", "translator", "summarizer", "classifier", *([PIANIST] if (DATA / PIANIST / "config.json").is_file() else ()),
-)  # fmt: skip
+INCLUDED = [PIANIST] if (DATA / PIANIST / "config.json").is_file() else []
+SHIPPED = ("builtin", "translator", "summarizer", "classifier", *INCLUDED)
 """The models that come with the package: the one that writes, one for each of the verbs that answer, and the pianist,
 once one is included."""
 

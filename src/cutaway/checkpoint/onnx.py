@@ -139,6 +139,7 @@ def build(model: GPT) -> Graph:
     """The whole machine: `input_ids` to `logits`."""
     graph, config = Graph(), model.config
     embedding = graph.weight("token_embedding.weight", model.token_embedding.weight)
+    assert model.position_embedding is not None  # see `write_onnx`
     positions = graph.weight("position_embedding.weight", model.position_embedding.weight)
     tokens = graph.add("token_embedding", "Gather", embedding, "input_ids")  # [batch, query, width]
     places = graph.add("position_embedding", "Gather", positions, "position_ids")  # [batch, query, width]

@@ -23,7 +23,8 @@ def compose(
     seconds: Annotated[
         float | None,
         option(
-            "--seconds", value="N",
+            "--seconds",
+            value="N",
             help="How much new music, in seconds. [dim]\\[default: 30, or as long as the melody][/]",
         ),
     ] = None,
@@ -41,7 +42,9 @@ def compose(
     top_p: Annotated[
         float | None,
         option(
-            "--top-p", value="P", panel=CHOOSING,
+            "--top-p",
+            value="P",
+            panel=CHOOSING,
             help="From the smallest set that reaches this probability. [dim]\\[default: 0.97][/]",
         ),
     ] = None,

@@ -17,8 +17,8 @@ from cutaway.errors import CutawayError
 
 if TYPE_CHECKING:
     from cutaway.evaluate.lambada import Lambada
-    from cutaway.evaluate.perplexity import Perplexity
     from cutaway.evaluate.performances import Performed
+    from cutaway.evaluate.perplexity import Perplexity
     from cutaway.tasks.scores import Score
 
 TEXT, RECORDS, MUSIC = "Text", "Records of a task", "Performances"
@@ -26,7 +26,10 @@ TEXT, RECORDS, MUSIC = "Text", "Records of a task", "Performances"
 
 def evaluate(
     on: Annotated[
-        str, option("--on", value="DATA", help="wikitext2, wikitext103, lambada, or a file or folder of your own, of MIDI too.")
+        str,
+        option(
+            "--on", value="DATA", help="wikitext2, wikitext103, lambada, or a file or folder of your own, of MIDI too."
+        ),
     ],
     window: Annotated[
         int | None,
@@ -77,9 +80,9 @@ def evaluate(
 
     A translator by BLEU, a summarizer by ROUGE, a classifier by its accuracy, on records like those it was trained on.
 
-    Example: cutaway evaluate --on wikitext2 --model gpt2
-
     A pianist by its loss on MIDI files, per event and per note; and performances by density, dynamics, repetition.
+
+    Example: cutaway evaluate --on wikitext2 --model gpt2
 
     Example: cutaway evaluate --on test.tsv --model my-translator
 
@@ -88,7 +91,8 @@ def evaluate(
     from cutaway.tasks import load_task
 
     if is_midi(on):
-        return evaluate_music(on, against, limit, window, stride, model, device, as_json)
+        evaluate_music(on, against, limit, window, stride, model, device, as_json)
+        return
     if against is not None:
         raise CutawayError("--against compares MIDI files: --on must name some, too.")
     columns = read_columns(column or [])

@@ -23,7 +23,7 @@ def train(
         list[Path] | None,
         argument(
             metavar="DATA",
-            help="Files and folders of .txt, .jsonl, .tsv, .csv or .parquet, compressed or not, or of .mid; or a recipe.",
+            help="Files and folders of .txt, .jsonl, .tsv, .csv, .parquet or .mid, compressed or not; or a recipe.",
         ),
     ] = None,
     task: Annotated[

@@ -164,9 +164,7 @@ def measured(event: Evaluated, last: Step | None) -> str:
     return " · ".join(parts)
 
 
-def held_out(
-    loss: float | None, bits: float | None, accuracy: float | None, metrics: Mapping[str, float]
-) -> list[str]:
+def held_out(loss: float | None, bits: float | None, accuracy: float | None, metrics: Mapping[str, float]) -> list[str]:
     parts = [] if loss is None else [f"held-out loss {loss:.3f}"]
     parts += [] if bits is None else [f"{bits:.3f} bits per byte"]
     parts += [] if accuracy is None else [f"{100 * accuracy:.1f} % right"]

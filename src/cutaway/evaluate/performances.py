@@ -1,4 +1,4 @@
-"""Performances measured: how well a pianist predicts them, and how those of one folder compare with those of another."""
+"""Performances measured: how well a pianist predicts them, and how one folder compares with another."""
 
 from __future__ import annotations
 

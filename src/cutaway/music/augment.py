@@ -1,4 +1,4 @@
-"""The same performance in another key and at another tempo, event by event: what a model learns from besides what is there."""
+"""The same performance in another key and at another tempo, event by event: more to learn from."""
 
 from __future__ import annotations
 

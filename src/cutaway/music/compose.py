@@ -53,8 +53,8 @@ def compose(
     """Performances of so many new seconds, by a model of performances; with a primer, they begin with it.
 
     `key` is one to stay in, `melody` one to play around. What each becomes depends on the seed and its number alone.
-    A performance longer than the model's context goes on: the oldest quarter leaves, and is never read again. `progress`
-    hears how many seconds of music there are, and of how many.
+    A performance longer than the model's context goes on: the oldest quarter leaves, and is never read again.
+    `progress` hears how many seconds of music there are, and of how many.
     """
     if not is_of_events(lm.tokenizer):
         raise CutawayError(f"{lm.name} writes text, not performances: train a pianist with the task 'performance'.")

@@ -1,4 +1,4 @@
-"""The piano roll as a picture: time from left to right, pitch from bottom to top, louder is darker. Writes PNG itself."""
+"""The piano roll as a picture: time from left to right, pitch from bottom to top, louder is darker."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ SCALES = {"major": (0, 2, 4, 5, 7, 9, 11), "minor": (0, 2, 3, 5, 7, 8, 10, 11)}
 
 
 def key_notes(name: str) -> frozenset[int]:
-    """The pitch classes (0 is C) of a key such as `C major`, `F# minor`, `Bb`; a bare name is major, `Am` is A minor."""
+    """The pitch classes (0 is C) of a key: `C major`, `F# minor`, `Bb`; a bare name is major, `Am` is A minor."""
     words = name.replace("-", " ").split()
     tonic = words[0] if words else ""
     mode = words[1].lower() if len(words) > 1 else "major"
@@ -66,6 +66,11 @@ class Rules:
     """Those that the melody holds down."""
     due: deque[tuple[int, int, int, int]] = field(default_factory=deque, init=False)
     """What the melody does next: when, whether a key goes down (1) or up (0), which, how hard."""
+
+    def __post_init__(self) -> None:
+        pitches = np.arange(OFF)
+        inside = np.isin(pitches % 12, list(self.classes))
+        self.keys = (pitches >= LOWEST) & (pitches <= HIGHEST) & inside
 
     def __call__(self, ids: list[int], logits: Array) -> Array:
         for token in ids[self.known :]:
@@ -148,8 +153,7 @@ class Rules:
 
     def strikes(self, may: Array) -> Array:
         """Keys that may go down: on the piano, in the key, up, and not about to be struck by the melody."""
-        pitches = np.arange(LOWEST, HIGHEST + 1)
-        may[pitches[np.isin(pitches % 12, list(self.classes))]] = True
+        may[:OFF] = self.keys
         may[list(self.down)] = False
         for time, downward, pitch, _ in self.due:
             if time > self.now + APART:
@@ -170,9 +174,7 @@ class Rules:
 
     def follow(self, may: Array, downward: int, pitch: int, velocity: int) -> Array:
         """Only what the melody does now."""
-        if not downward:
-            may[OFF + pitch] = True
-        elif pitch in self.down:  # somebody else holds it
+        if not downward or pitch in self.down:
             may[OFF + pitch] = True
         elif self.velocity != velocity:
             may[VELOCITY + velocity] = True

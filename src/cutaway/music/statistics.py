@@ -30,7 +30,7 @@ class Measures:
     compass: float
     """Semitones between the lowest and the highest tenth of the notes."""
     classes: float
-    """How many of the twelve pitch classes are in use, as the exponential of the histogram's entropy: few in one key."""
+    """How many of the twelve pitch classes are in use, as e to the entropy of their shares: few in one key."""
     loudness: float
     """The mean velocity."""
     dynamics: float

@@ -6,6 +6,7 @@ A model of performances is a folder like any other, with a tokenizer.json; what 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 from cutaway.music.events import END, OFF, ON, PITCHES, SHIFT, SHIFTS, VELOCITIES, VELOCITY
@@ -30,7 +31,8 @@ def event_tokenizer() -> Tokenizer:
     """The tokenizer of a model of performances."""
     count = 2 * PITCHES + SHIFTS + VELOCITIES
     words = {spelled(token): token for token in range(count)}
-    return Tokenizer(Vocabulary({}, [], {END_NAME: END}, END_NAME, words, source="the events of a performance"))
+    plain = Vocabulary({}, [], {END_NAME: END}, END_NAME, words, source="the events of a performance")
+    return Tokenizer(replace(plain, scheme=plain.document()))  # as it is read again: the same files come of both
 
 
 def is_of_events(tokenizer: Tokenizer) -> bool:

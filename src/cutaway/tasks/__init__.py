@@ -20,15 +20,16 @@ from cutaway.tasks.task import Arrays, Batch, Example, LeftOut, Loss, Record, Ta
 
 __all__ = [
     "TASKS", "Arrays", "Batch", "Chat", "Choice", "ClassTask", "Classification", "Completion", "Entailment", "Example",
-    "Labelled", "Language", "LeftOut", "Loss", "Performances", "Record", "Similarity", "Summary", "Task", "Translation", "load_task",
-    "register", "save_task", "task_from",
+    "Labelled", "Language", "LeftOut", "Loss", "Performances", "Record", "Similarity", "Summary", "Task", "Translation",
+    "load_task", "register", "save_task", "task_from",
 ]  # fmt: skip
 
 TASKS: dict[str, type[Any]] = {
     kind.name: kind
-    for kind in (Language, Completion, Chat, Translation, Summary, Classification, Entailment, Similarity, Choice,
-                 Performances)
-}
+    for kind in (
+        Language, Completion, Chat, Translation, Summary, Classification, Entailment, Similarity, Choice, Performances,
+    )
+}  # fmt: skip
 """Every kind of task, by its name."""
 
 

@@ -145,7 +145,7 @@ class Task:
         return record.get(self.fields[0])
 
     def varied(self, example: Arrays, number: int) -> Arrays:
-        """An example as it is learned from this time, changed by chance that follows from `number`. Only in training."""
+        """An example as it is learned from this time: changed by chance that follows from `number`."""
         return example
 
     def measures(self, loss: float, means: Mapping[str, float]) -> Mapping[str, float]:

@@ -142,7 +142,9 @@ def find_tokenizer(plan: Plan, task: Task, base: Path | None, tell: Listener) ->
         tokenizer = Tokenizer.load(base)
     elif (own := task.own_tokenizer()) is not None:
         if recipe.model.tokenizer or recipe.model.vocabulary not in (0, len(own)):
-            raise CutawayError(f"The tokens of a {task.name} are given: leave out model.tokenizer and model.vocabulary.")
+            raise CutawayError(
+                f"The tokens of a {task.name} are given: leave out model.tokenizer and model.vocabulary."
+            )
         tokenizer = own
         plan.choose("model.vocabulary", len(tokenizer), f"the events of a {task.name}")
     elif recipe.model.tokenizer:

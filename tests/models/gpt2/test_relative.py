@@ -1,4 +1,4 @@
-"""Relative attention: the skewed product against the literal one, cached, padded, traced, saved, and refused by exports."""
+"""Relative attention: the skewed product against the literal one; cached, padded, traced, saved; exports refuse it."""
 
 from __future__ import annotations
 
@@ -35,14 +35,17 @@ def model() -> GPT:
 
 
 def literal(attention: Attention, x: torch.Tensor) -> torch.Tensor:
-    """Attention by the paper's formula, number by number: a vector for every pair of tokens, [query, key, head_width]."""
+    """Attention by the paper's formula, with a vector for every pair of tokens: [query, key, head_width]."""
     queries, keys, values = (attention.split(one)[0] for one in attention.queries_keys_values(x).chunk(3, dim=-1))
     heads, count, width = queries.shape
     learned = attention.distances
     out = torch.zeros(heads, count, width, dtype=torch.float64)
     for head in range(heads):
         pairs = torch.stack(
-            [torch.stack([learned[head, learned.shape[1] - 1 - max(0, i - j)] for j in range(count)]) for i in range(count)]
+            [
+                torch.stack([learned[head, learned.shape[1] - 1 - max(0, i - j)] for j in range(count)])
+                for i in range(count)
+            ]
         )
         content = torch.einsum("id,jd->ij", queries[head].double(), keys[head].double())
         relative = torch.einsum("id,ijd->ij", queries[head].double(), pairs.double())
@@ -166,7 +169,10 @@ def test_it_is_saved_under_a_name_that_others_refuse(model, tmp_path):
     transformers = pytest.importorskip("transformers")
     with pytest.raises((ValueError, KeyError), match="cutaway-gpt2"):
         transformers.AutoConfig.from_pretrained(tmp_path)
-    for write in (lambda: write_gguf(model, tokenizer, tmp_path / "a.gguf"), lambda: write_onnx(model, tmp_path / "a.onnx")):
+    for write in (
+        lambda: write_gguf(model, tokenizer, tmp_path / "a.gguf"),
+        lambda: write_onnx(model, tmp_path / "a.onnx"),
+    ):
         with pytest.raises(CutawayError, match="relative attention"):
             write()
     (tmp_path / "config.json").write_text(json.dumps({**written, "model_type": "gpt2"}))

@@ -25,8 +25,8 @@ class Batches:
 
     A packed text is one long row of documents, cut into windows of `length` tokens, in each epoch from another place
     on. Otherwise examples of like length stand together, and `batch` counts records (which may have several examples
-    each). Process `rank` of `world` gets its share of every batch. `vary` changes every example by a number that follows
-    from the seed and the example's place in the stream alone (see `Task.varied`).
+    each). Process `rank` of `world` gets its share of every batch. `vary` changes every example (see
+    `Task.varied`) by a number that follows from the seed and its place in the stream alone.
     """
 
     def __init__(

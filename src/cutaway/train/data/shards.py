@@ -155,8 +155,9 @@ class Dataset:
             if any((folder / name).stat().st_size != size for name, size in about["sizes"].items()):
                 return None
             train, held = (_split(folder, side, about) for side in ("train", "held"))
-            lists = {name: tuple(about["report"].pop(name, ())) for name in ("skipped", "refused")}
-            return cls(folder, about["fingerprint"], train, held, Report(**about["report"], **lists))
+            skipped, refused = (tuple(about["report"].pop(name, ())) for name in ("skipped", "refused"))
+            report = Report(**about["report"], skipped=skipped, refused=refused)
+            return cls(folder, about["fingerprint"], train, held, report)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 

@@ -107,9 +107,8 @@ def find(paths: Sequence[Path | str], fields: Sequence[str], columns: Mapping[st
         holds = (
             f" It holds {', '.join(sorted(path.name for path in skipped)[:5])}." if skipped else " It holds no files."
         )
-        raise CutawayError(
-            f"There is no data in {', '.join(map(str, paths))}: no {', '.join(kinds_of(fields))}, compressed or not.{holds}"
-        )
+        kinds = ", ".join(kinds_of(fields))
+        raise CutawayError(f"There is no data in {', '.join(map(str, paths))}: no {kinds}, compressed or not.{holds}")
     return Sources(tuple(read), tuple(skipped))
 
 
