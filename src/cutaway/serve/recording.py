@@ -145,7 +145,7 @@ def record(recorder: Recorder, built: Mapping[str, Any], text: str, moments: Seq
     about_the_model(recorder)
     for step in built["tour"]:
         if step["facts"]:
-            body = {"model": recorder.name, "text": step["place"].get("text", ""), "facts": step["facts"]}
+            body = {"model": recorder.name, "text": step["place"].get("text", ""), "facts": step["facts"], "own": False}
             recorder.record("POST", "facts", body=body)
     texts = {text or built["beginning"]: ()} | {
         step["place"].get("text", ""): () for step in built["tour"] if step["page"] == "neurons"

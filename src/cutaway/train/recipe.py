@@ -17,6 +17,7 @@ from cutaway.errors import CutawayError, nearest
 
 SCHEDULES = ("cosine", "linear", "constant", "wsd")
 OPTIMIZERS = ("adamw", "muon")
+POSITIONS = ("absolute", "relative")
 PRECISIONS = ("auto", "float32", "bfloat16")
 
 
@@ -36,6 +37,8 @@ class Model:
     """The longest text the model can process, in tokens. Default: chosen to fit."""
     vocabulary: int = 0
     """The maximum size of a new vocabulary, including the end token. Default: chosen by the size of the data."""
+    positions: str = ""
+    """How a new model knows where tokens stand: absolute, as GPT-2 does, or relative. Default: absolute."""
     tokenizer: str = ""
     """Whose vocabulary to use: gpt2, a folder, or a model by name. Default: that of `from`, or a new one."""
     dropout: float = 0.0
@@ -44,6 +47,8 @@ class Model:
     def __post_init__(self) -> None:
         for name in ("layers", "width", "heads", "context", "vocabulary"):
             require(f"model.{name}", getattr(self, name), getattr(self, name) >= 0, "1 or more")
+        known = self.positions in ("", *POSITIONS)
+        require("model.positions", self.positions, known, f"one of {', '.join(POSITIONS)}")
         require("model.dropout", self.dropout, 0 <= self.dropout < 1, "at least 0 and below 1")
 
 
