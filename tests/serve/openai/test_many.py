@@ -98,6 +98,26 @@ def test_one_who_reads_nothing_keeps_nobody_waiting(server):
         waits(server, lambda: writer(server).pending == 0)  # its own texts end, too, read or not
 
 
+def test_explanations_keep_no_completion_waiting_and_too_many_are_told_to_come_again(running, folder, monkeypatch):
+    from cutaway.serve.openai.explain import Explainer
+
+    go_on, begun, run = threading.Event(), threading.Event(), Explainer.run
+
+    def slowly(self, work):
+        return run(self, lambda: (begun.set(), go_on.wait(), work())[-1])
+
+    monkeypatch.setattr(Explainer, "run", slowly)
+    server = running(folder, explanations=1)
+    with ThreadPoolExecutor(1) as thread:
+        explained = thread.submit(server.post, "/v1/explanations/lens", input="A fox", position=-1)
+        begun.wait()
+        assert len(server.texts("A fox", max_tokens=20)) == 1  # while it is being explained
+        refused = server.post("/v1/explanations/lens", input="A fox", position=-1)
+        assert refused.status_code == 429 and int(refused.headers["Retry-After"]) >= 1
+        go_on.set()
+        assert explained.result().status_code == 200 and "layers" in explained.result().json()
+
+
 def test_what_goes_wrong_in_one_text_ends_no_other(server, monkeypatch):
     from cutaway.runtime.native.batch import NativeBatch
     from cutaway.runtime.torch_batch import TorchBatch

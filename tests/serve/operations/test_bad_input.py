@@ -197,6 +197,35 @@ def test_more_requests_than_are_taken_are_told_to_come_again():
     assert busy["status"] == 503 and (b"retry-after", b"1") in busy["headers"] and ended
 
 
+@pytest.mark.parametrize("kind", ["application/json", "multipart/form-data; boundary=x"])
+def test_a_body_that_comes_too_slowly_is_given_up(kind):
+    import asyncio
+
+    from cutaway.serve.operations.guard import Guard, whole
+    from cutaway.serve.settings import ServeSettings
+
+    async def app(scope, receive, send):
+        await whole(receive)
+        raise AssertionError("the body did not come")
+
+    async def main() -> int:
+        sent: list[dict] = []
+        parts = [{"type": "http.request", "body": b"{", "more_body": True}]
+
+        async def send(message):
+            sent.append(message)
+
+        async def receive():
+            return parts.pop() if parts else await asyncio.sleep(3600)
+
+        scope = {"type": "http", "path": "/v1/completions", "method": "POST"}
+        scope["headers"] = [(b"content-type", kind.encode())]
+        await Guard(app, ServeSettings(receive_seconds=0.05))(scope, receive, send)
+        return sent[0]["status"]
+
+    assert asyncio.run(main()) == 408
+
+
 @pytest.mark.parametrize("kind", [httptools_protocol, h11_protocol])
 def test_a_head_that_comes_letter_by_letter_is_given_up(kind):
     import threading
