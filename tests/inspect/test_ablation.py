@@ -188,6 +188,32 @@ def test_over_a_set_of_pairs_the_built_heads_are_certain_and_no_others(induction
     assert sorted(found.certain()) == [(0, 0), (1, 1)] and found.recovered[1, 1] > 0.99
 
 
+def test_pairs_of_unequal_length_are_swept_at_tokens_counted_from_the_end(tiny_lm):
+    pairs = [([1, 2, 3, 4], [1, 5, 3, 4]), ([9, 8, 1, 2, 3, 4], [9, 8, 1, 5, 3, 4])]
+    found = tiny_lm.sweeps(pairs, "residual", metric=METRIC, units=[-1, -3])
+    assert found.units == (-1, -3) and set(found.strongest(2)) <= {
+        (layer, unit) for layer in range(3) for unit in (-1, -3)
+    }
+    for at, (clean, corrupted) in enumerate(pairs):
+        alone = tiny_lm.sweep(clean, corrupted, metric=METRIC)
+        torch.testing.assert_close(found.each[at], alone.effect[:, [-1, -3]], atol=1e-5, rtol=0)
+    assert {one[1] for one in found.certain()} <= {-1, -3}
+
+
+def test_a_data_set_is_cancelled_between_two_pairs_and_leaves_nothing_behind(tiny_lm):
+    told = []
+
+    def cancel(done, total):
+        told.append((done, total))
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tiny_lm.sweeps(PAIRS, "head", metric=METRIC, progress=cancel)
+    assert told == [(1, len(PAIRS)), (2, len(PAIRS))] and torch.is_grad_enabled()
+    assert tiny_lm.sweeps(PAIRS, "head", metric=METRIC).pairs == len(PAIRS)
+
+
 @pytest.mark.parametrize(
     ("pairs", "given", "said"),
     [

@@ -19,6 +19,8 @@ from cutaway.inspect.estimate import place_of
 from cutaway.inspect.metric import LogitDifference, Metric, Own, Probability
 from cutaway.inspect.resume import PIECES, Pair
 from cutaway.language_model import LanguageModel
+from cutaway.models.gpt2.model import GPT
+from cutaway.models.gpt2.shape import Config
 
 CLEAN = "Once upon a time there was a fox"
 CORRUPTED = "Once upon the time there was a box"
@@ -58,6 +60,22 @@ def test_it_gives_what_one_patch_after_the_other_gives(tiny_lm, what):
     torch.testing.assert_close(found.values, slow, atol=1e-4, rtol=0)
     assert found.clean == pytest.approx(float(difference(tiny_lm.logits(CLEAN))), abs=1e-4)
     assert found.corrupted == pytest.approx(float(difference(tiny_lm.logits(CORRUPTED))), abs=1e-4)
+
+
+@pytest.mark.parametrize("shape", [{"positions": "relative"}, {"scale_by_layer": True, "tied": False}], ids=str)
+def test_it_does_so_for_other_kinds_of_attention(tiny_lm, shape):
+    """A sweep takes a block apart; what attention does inside is the model's own."""
+    torch.manual_seed(1)
+    model = GPT(Config(vocabulary=320, context=48, width=48, layers=3, heads=4, **shape))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.15 * torch.randn(parameter.shape))
+    lm = LanguageModel(model.eval(), tiny_lm.tokenizer, "other")
+    for what in PIECES:
+        found = lm.sweep(CLEAN, CORRUPTED, what, metric=LogitDifference(7, 9), **SOME[what])
+        slow = literal(lm, what, difference)
+        assert slow.std() > 0.01
+        torch.testing.assert_close(found.values, slow, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("what", PIECES)

@@ -97,8 +97,9 @@ def sweeps(
 ) -> Sweeps:
     """The same sweep over pairs of a clean and a corrupted text; the metric is one for all, or a list of one for each.
 
-    Pieces at a token need texts of one length; heads and neurons do not. `progress` is told of pairs. What cannot be
-    swept in one of the pairs is refused, with its number.
+    The two texts of a pair are of one length. So are all pairs, for pieces at a token, unless `units` names some,
+    which may count from the end (-1); heads and neurons do not care. `progress` is told of pairs; what it raises ends
+    the sweep. What cannot be swept in one of the pairs is refused, with its number.
     """
     texts = list(pairs)
     if how not in ("patch", "resample"):
@@ -130,4 +131,5 @@ def sweeps(
     first = found[0]
     gaps = torch.tensor([(one.clean - (one.corrupted or 0.0)) * (1 if how == "patch" else -1) for one in found])
     each = torch.stack([one.effect for one in found])
-    return Sweeps(what, how, first.exact, first.layers, first.units, each, gaps)
+    same = all(one.units == first.units for one in found)  # else they are counted from the end, of texts unequally long
+    return Sweeps(what, how, first.exact, first.layers, first.units if same else tuple(given["units"]), each, gaps)
