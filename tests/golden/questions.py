@@ -139,6 +139,13 @@ def about_models(model: str) -> Iterable[Question]:
     yield "GET", "/api/weights/pictures", {"model": model, "name": [matrix, "token_embedding.weight"], "size": 8}
     for example in ("words", "mixture", "loop", "batch"):
         yield "GET", f"/api/gallery/{example}", {"name": model}
+    yield "GET", "/api/weights/neighbours", {"model": model, "word": "fox", "k": 4}
+    yield "GET", "/api/weights/waves", {"model": model}
+    yield "POST", "/api/learning", {"text": ""}  # a training has tests of its own; here: what is refused
+    yield "POST", "/api/learning/nobody/show", {"step": 1}
+    yield "POST", "/api/learning/nobody/open", {"step": 1}
+    for asked in ("matrix", "cell", "sample"):
+        yield "GET", f"/api/learning/nobody/{asked}", {"name": matrix}
     yield "GET", "/api/tasks", {}
     for answer in ANSWERS:
         yield "POST", "/api/tasks/answers", answer
@@ -149,6 +156,7 @@ def about_run(key: str, names: dict[str, bool]) -> Iterable[Question]:
     at = f"/api/traces/{key}"
     yield "GET", f"{at}/predict", {}
     yield "GET", f"{at}/predict", {"position": 2, "temperature": 0.7, "top_k": 5, "top_p": 0.9, "dice": 0.5}
+    yield "GET", f"{at}/ahead", {}
     yield "GET", f"{at}/heads", {}
     yield "GET", f"{at}/heads", {"layer": 1, "picture": 4}
     yield "GET", f"{at}/looking", {"position": 5, "key": 1}

@@ -43,7 +43,7 @@ def wait_for_step(page: Any, least: int) -> int:
 def matches(page: Any, shown: dict[str, Any]) -> None:
     """The table of predicted, wanted and error is this one."""
     page.wait_for_function(
-        "ids => String([...document.querySelectorAll('[data-candidate]')].map((one) => +one.dataset.candidate)) === ids",
+        "ids => String([...document.querySelectorAll('[data-candidate]')].map(one => +one.dataset.candidate)) === ids",
         arg=",".join(str(one["token"]["id"]) for one in shown["rows"]),
     )
     for name in ("predicted", "wanted", "error"):

@@ -197,7 +197,9 @@ def test_heads_apart_the_tied_matrix_and_the_canvas_as_saved(show, settle, built
     for arc in said["heads"]:
         weight = float(seen[arc["name"]][arc["head"], last, arc["from"]])
         assert arc["to"] == last and arc["weight"] == pytest.approx(weight, rel=1e-3)
-    strong = sum(int((seen[one][:, last, :last] >= 0.08).sum()) for one in places(builtin.config) if one.endswith("weights"))
+    strong = sum(
+        int((seen[one][:, last, :last] >= 0.08).sum()) for one in places(builtin.config) if one.endswith("weights")
+    )
     assert len(said["heads"]) == strong
     assert page.locator(".heads li").count() == builtin.config.heads
     assert said["tied"] == ["token_embedding", "logits"]
@@ -207,13 +209,15 @@ def test_heads_apart_the_tied_matrix_and_the_canvas_as_saved(show, settle, built
         menu.get_by_role("button", name="SVG").click()
     svg = Path(download.value.path()).read_text()
     assert "one matrix" in svg and svg.count("<image") > len(seen.ids) and seen.tokens[2].text.replace(" ", "·") in svg
-    assert svg.count('hsl(') >= strong  # a line for each head's weight, in its colour
+    assert svg.count("hsl(") >= strong  # a line for each head's weight, in its colour
     menu.locator("summary").click()
     with page.expect_download() as download:
         menu.get_by_role("button", name="PNG").click()
     picture = Path(download.value.path()).read_bytes()
     width, height = (int.from_bytes(picture[at : at + 4], "big") for at in (16, 20))
-    assert [width, height] == page.evaluate("(({ width, height }) => [width, height])(document.querySelector('.living'))")
+    assert [width, height] == page.evaluate(
+        "(({ width, height }) => [width, height])(document.querySelector('.living'))"
+    )
     text = long_lm.tokenizer.decode(long_lm.ids("the little fox was on the other side of the hill " * 100)[:1_000])
     page = show(at(text=text, model="long"), wait=False)
     page.wait_for_selector(".window input")

@@ -375,7 +375,7 @@ def test_bytes_stand_under_the_character_they_belong_to(show):
 
 
 def test_each_page_leads_with_something_to_find(show, settle, builtin):
-    """The tree of what may come, factors called by their words, neighbours, waves and roles, the causes as a skyline."""
+    """The tree of what may come, factors called by their words, neighbours, waves and roles, causes as a skyline."""
     from cutaway.inspect.ahead import ahead
     from cutaway.inspect.discover import neighbours, waves
 

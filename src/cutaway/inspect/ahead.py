@@ -1,4 +1,4 @@
-"""What may come: the likeliest next tokens, after each of them the likeliest, and so on, as a tree with probabilities."""
+"""What may come: the likeliest next tokens, after each the likeliest, and so on, as a tree with probabilities."""
 
 from __future__ import annotations
 

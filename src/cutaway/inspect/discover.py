@@ -43,7 +43,9 @@ def weight(lm: LanguageModel, name: str) -> Tensor:
     """One matrix of the model, or a sentence that says it has none."""
     found = dict(lm.model.named_parameters()).get(name)
     if found is None:
-        raise CutawayError(f"The model {lm.name} has no matrix {name}.", "no_view", view="weights", model=lm.name, reads=name)
+        raise CutawayError(
+            f"The model {lm.name} has no matrix {name}.", "no_view", view="weights", model=lm.name, reads=name
+        )
     return found.detach().float().cpu()
 
 

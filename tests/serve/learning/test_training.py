@@ -24,7 +24,7 @@ def taught() -> Training:
 
 
 def plain(training: Training, steps: int) -> tuple[list[float], list[GPT]]:
-    """The same in a loop that uses torch alone: logits, cross-entropy, AdamW; the losses, and the models after steps."""
+    """The same in a loop of torch alone: logits, cross-entropy, AdamW; the losses, and the models after steps."""
     torch.manual_seed(training.seed)
     model, found, models = GPT(training.model.config), [], []
     matrices = [one for one in model.parameters() if one.ndim > 1]
@@ -125,7 +125,9 @@ def test_steps_are_as_many_as_their_weights_fit_into_the_memory():
     assert training.done == 5
 
 
-@pytest.mark.parametrize(("text", "code"), [("", "learn_short"), ("a b", "learn_short"), ("a b " * 9_000, "learn_long")])
+@pytest.mark.parametrize(
+    ("text", "code"), [("", "learn_short"), ("a b", "learn_short"), ("a b " * 9_000, "learn_long")]
+)
 def test_what_cannot_be_learned_is_said(text, code):
     with pytest.raises(CutawayError) as refused:
         Training(text)

@@ -1,7 +1,8 @@
 """A training in a process of its own: `python -m cutaway.serve.learning.child`, questions in, answers out.
 
-A question is a line of JSON, `{"ask": "show", ...}`. So is an answer: `{"said": ...}`, or `{"error": ...}`; where it has
-`bytes`, so many follow the line. When standard input ends (the page is gone, or the server is no more) it ends as well.
+A question is a line of JSON, `{"ask": "show", ...}`. So is an answer: `{"said": ...}`, or `{"error": ...}`; where it
+has `bytes`, so many follow the line. When standard input ends (the page is gone, or the server is no more) it ends as
+well.
 """
 
 from __future__ import annotations

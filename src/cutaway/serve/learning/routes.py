@@ -1,12 +1,12 @@
 """What the page of learning asks for.
 
-    POST /api/learning              {page, text, seed}   a training: a line that says what it is, and then nothing; it
-                                                         lives as long as this answer is being listened to
-    POST /api/learning/KEY/show     {step, row, position, known}   train as far as this step, and tell of it
-    GET  /api/learning/KEY/matrix   one matrix after a step, as numbers
-    GET  /api/learning/KEY/cell     one weight in a step
-    GET  /api/learning/KEY/sample   what the model writes after a step
-    POST /api/learning/KEY/open     {step}   put the untrained and the trained model among those of the explorer
+POST /api/learning              {page, text, seed}   a training: a line that says what it is, and then nothing; it
+                                                     lives as long as this answer is being listened to
+POST /api/learning/KEY/show     {step, row, position, known}   train as far as this step, and tell of it
+GET  /api/learning/KEY/matrix   one matrix after a step, as numbers
+GET  /api/learning/KEY/cell     one weight in a step
+GET  /api/learning/KEY/sample   what the model writes after a step
+POST /api/learning/KEY/open     {step}   put the untrained and the trained model among those of the explorer
 """
 
 from __future__ import annotations

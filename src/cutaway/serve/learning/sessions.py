@@ -1,4 +1,4 @@
-"""The trainings that are being watched: one for each page, a few at a time, each in a process that ends with its page."""
+"""The trainings that are watched: one for each page, a few at a time, each in a process that ends with its page."""
 
 from __future__ import annotations
 

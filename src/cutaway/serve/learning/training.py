@@ -48,7 +48,8 @@ BEGINNING = 3
 
 def too_short(tokens: int) -> CutawayError:
     return CutawayError(
-        f"The text has {tokens} tokens, and there must be {SHORTEST} for a window to slide over. Write a few sentences.",
+        f"The text has {tokens} tokens, and there must be {SHORTEST} for a window to slide over. "
+        "Write a few sentences.",
         "learn_short",
         tokens=tokens,
         least=SHORTEST,
