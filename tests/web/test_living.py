@@ -191,7 +191,9 @@ def test_a_stretch_of_it_is_recorded_as_a_film_and_as_a_gif(show, settle):
         if kind == "Film":
             assert film[:4] == bytes.fromhex("1a45dfa3") or film[4:8] == b"ftyp"  # Matroska, or MP4
         else:
-            assert film[:6] == b"GIF89a" and film[-1:] == b";" and film.count(bytes.fromhex("21f904")) >= 2  # its frames
+            assert (
+                film[:6] == b"GIF89a" and film[-1:] == b";" and film.count(bytes.fromhex("21f904")) >= 2
+            )  # its frames
             width, height = (int.from_bytes(film[at : at + 2], "little") for at in (6, 8))
             box = page.locator("canvas.living").bounding_box()
             assert width <= 720 and width / height == pytest.approx(box["width"] / box["height"], rel=0.02)
