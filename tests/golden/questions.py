@@ -119,6 +119,7 @@ def about_models(model: str) -> Iterable[Question]:
     """What needs no run."""
     yield "GET", "/api/health", {}
     yield "GET", "/api/progress", {}
+    yield "GET", "/api/tour", {}
     yield "GET", "/api/models", {}
     yield "POST", "/api/models", {"name": model}
     yield "GET", "/api/models/waking", {"name": model}
@@ -128,6 +129,9 @@ def about_models(model: str) -> Iterable[Question]:
     yield "POST", "/api/traces", {"model": model, "text": TEXT, "more": [70], "changes": CHANGES[1]}
     yield "POST", "/api/traces", {"model": model, "text": LONG * 30}
     yield "POST", "/api/traces", {"model": "nobody", "text": TEXT}
+    sides = {"left": {"model": model, "text": TEXT}, "right": {"model": model, "text": f"Now {TEXT}"}}
+    for of in ("next", "attention", "layers", "causes", "neurons", "stream", "weights"):
+        yield "POST", "/api/beside", {**sides, "of": of, "layer": 1, "head": 1}
     yield "POST", "/api/branches", {"model": model, "text": TEXT, "paths": [[70, 80], [90]]}
     for facts in FACTS:
         yield "POST", "/api/facts", {"model": model, "text": TEXT, "facts": facts}

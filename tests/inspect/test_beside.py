@@ -90,10 +90,8 @@ def test_attention_is_compared_token_by_token(sides):
         assert row.left is None or row.left == pytest.approx(float(rows[0][row.position]), rel=1e-4)
         if row.position is not None and row.right is not None:
             assert row.right == pytest.approx(float(rows[1][at]), rel=1e-4)
-    total = sum(
-        abs((float(rows[0][one.left]) if one.left is not None else 0) - (float(rows[1][one.right]) if one.right is not None else 0))
-        for one in found.pairs
-    )  # fmt: skip
+    one, two = ({None: 0.0, **dict(enumerate(row.tolist()))} for row in rows)
+    total = sum(abs(one[pair.left] - two[pair.right]) for pair in found.pairs)
     assert found.distance == pytest.approx(total / 2, rel=1e-4)
     assert beside(left, left, "attention", layer=1, head=2).distance == 0
     assert beside(left, right, "attention", layer=99).unlike

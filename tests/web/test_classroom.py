@@ -1,4 +1,4 @@
-"""The classroom: a tour somebody wrote, guesses before the picture, presenting, and a remote control in a second browser."""
+"""The classroom: a tour somebody wrote, guesses before the picture, presenting, a remote in a second browser."""
 
 from __future__ import annotations
 

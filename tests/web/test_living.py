@@ -175,17 +175,59 @@ def test_generate_plays_once_by_itself_for_those_who_do_not_mind_motion(show, se
     page.get_by_role("button", name="Pause").click()
 
 
-def test_a_stretch_of_it_is_recorded_as_a_film(show, settle):
+def test_a_stretch_of_it_is_recorded_as_a_film_and_as_a_gif(show, settle):
     page = show(at())
     drawn(page, settle)
     page.emulate_media(reduced_motion="no-preference")
-    page.get_by_role("button", name="Record a clip").click()
-    page.wait_for_function(f"{SAID}.stop.n >= 1")
+    for kind, endings in (("Film", (".webm", ".mp4")), ("Animation", (".gif",))):
+        before = page.evaluate(f"{SAID}.stop.n")
+        page.locator("summary", has_text="Record a clip").click()
+        page.get_by_role("button", name=kind).click()
+        page.wait_for_function(f"n => {SAID}.stop.n >= n + 1", arg=before)
+        with page.expect_download() as made:
+            page.get_by_role("button", name="Stop and save").click()
+        film = Path(made.value.path()).read_bytes()
+        assert made.value.suggested_filename.endswith(endings)
+        if kind == "Film":
+            assert film[:4] == bytes.fromhex("1a45dfa3") or film[4:8] == b"ftyp"  # Matroska, or MP4
+        else:
+            assert (
+                film[:6] == b"GIF89a" and film[-1:] == b";" and film.count(bytes.fromhex("21f904")) >= 2
+            )  # its frames
+            width, height = (int.from_bytes(film[at : at + 2], "little") for at in (6, 8))
+            box = page.locator("canvas.living").bounding_box()
+            assert width <= 720 and width / height == pytest.approx(box["width"] / box["height"], rel=0.02)
+
+
+@pytest.mark.parametrize("step", ["whole", "softmax"])
+def test_the_picture_is_saved_as_a_drawing_that_looks_like_the_canvas(show, settle, step):
+    page = show(at(step, layer=1))
+    drawn(page, settle)
+    page.locator("summary", has_text="Record a clip").click()
     with page.expect_download() as made:
-        page.get_by_role("button", name="Stop and save").click()
-    film = Path(made.value.path()).read_bytes()
-    assert made.value.suggested_filename.endswith((".webm", ".mp4"))
-    assert film[:4] == bytes.fromhex("1a45dfa3") or film[4:8] == b"ftyp"  # Matroska, or MP4
+        page.get_by_role("button", name="The picture now").click()
+    drawing = Path(made.value.path()).read_text()
+    # Both side by side in the browser: where one is dark, so is the other; only edges of letters and lines differ.
+    far = page.evaluate(
+        """async (drawing) => {
+          const canvas = document.querySelector('canvas.living'), { width, height } = canvas;
+          const image = new Image();
+          image.src = URL.createObjectURL(new Blob([drawing], { type: 'image/svg+xml' }));
+          await image.decode();
+          const other = Object.assign(document.createElement('canvas'), { width, height });
+          const pens = [canvas, other].map((one) => one.getContext('2d'));
+          pens[1].drawImage(image, 0, 0, width, height);
+          const [a, b] = pens.map((pen) => pen.getImageData(0, 0, width, height).data);
+          let far = 0;
+          for (let i = 0; i < a.length; i += 4) {
+            far += Math.abs(a[i] - b[i]) + Math.abs(a[i + 1] - b[i + 1]) + Math.abs(a[i + 2] - b[i + 2]) > 120;
+          }
+          return far / (a.length / 4);
+        }""",
+        drawing,
+    )
+    assert far < 0.04, far
+    assert "<text" in drawing and "<image" in drawing
 
 
 def test_heads_apart_the_tied_matrix_and_the_canvas_as_saved(show, settle, builtin, long_lm):

@@ -345,11 +345,11 @@ def test_the_tour_is_walked_from_the_offer_to_its_end(show, settle):
         assert progress(page) == f"Tour: step {i + 1} of {len(SHOWN)}"
         assert f"/{step['page']}?" in page.url and f"tour={name}" in page.url
         assert marked(page) == step["point"], name
+        page.wait_for_function(FOCUSED, arg="tour-title")
         reveal(page, name)
         if step.get("here"):
             page.wait_for_selector("p.here[data-claim]:not([data-claim='-1'])")
         assert "{" not in page.locator("#tour-words").inner_text()
-        page.wait_for_function(FOCUSED, arg="tour-title")
         assert page.locator("main [role=alert]").count() == 0, name
         if i + 1 < len(SHOWN):
             page.keyboard.press("]")

@@ -153,7 +153,7 @@ def loop(seen: Run, tokens: int = 60, seed: int = 1) -> Fact:
 
 
 def cut(seen: Run, word: str = "") -> Fact:
-    """How a text is cut: its tokens and words, and the pieces of one word, of the one with the most if none is named."""
+    """How a text is cut: its tokens and words, and the pieces of one word, or of the one that has the most."""
     word = word or max(seen.text.split() or [""], key=lambda one: pieces_of(seen, one))
     before = place_of(seen, word)
     pieces = [seen.tokens[before]]

@@ -1,12 +1,13 @@
 /** Where the scene is played: the clock, the camera's ways, painting only what changed, and what lies under a point. */
 
-import { SvgPen } from '../../../lib/svgpen';
+import { el, picture } from '../../../lib/svg';
 import type { Ink } from './ink';
 import { BLOCK, isHeads, isTable, lane, type Station } from './layout';
 import { arcs, ending, floors, guesses, loop, names, rivers, headArcs, swellings, tied, words } from './machine';
 import { half, rows } from './rows';
 import { wires } from './wires';
 import type { Level, Scene } from './scene';
+import { Pictures, SvgPen } from './svgpen';
 import { travel } from './travel';
 
 const GLIDE = 0.75; // seconds from one stop to the next when a hand steps
@@ -201,16 +202,17 @@ export class Stage {
   }
 
   #paintStill(): void {
-    const { scene } = this;
-    const pen = this.#stillPen;
-    pen.setTransform(this.#dense, 0, 0, this.#dense, 0, 0);
-    pen.clearRect(0, 0, scene.width, scene.height);
-    this.#paintThings(pen, this.#ink!);
+    this.#clear(this.#stillPen);
+    if (this.scene.count) this.#drawStill(this.#stillPen);
   }
-  #paintThings(pen: CanvasRenderingContext2D, ink: Ink): void {
-    const { scene } = this;
+  #clear(pen: CanvasRenderingContext2D): void {
+    pen.setTransform(this.#dense, 0, 0, this.#dense, 0, 0);
+    pen.clearRect(0, 0, this.scene.width, this.scene.height);
     pen.globalAlpha = 1;
-    if (!scene.count) return;
+  }
+  #drawStill(pen: CanvasRenderingContext2D): void {
+    const { scene } = this;
+    const ink = this.#ink!;
     floors(scene, pen, ink);
     tied(scene, pen, ink, 1 - scene.near);
     const far = 1 - scene.near;
@@ -224,15 +226,13 @@ export class Stage {
   }
 
   #paintFront(): void {
-    const { scene } = this;
-    const [pen, ink] = [this.#frontPen, this.#ink!];
-    this.#frontStop = scene.stop;
-    pen.setTransform(this.#dense, 0, 0, this.#dense, 0, 0);
-    pen.clearRect(0, 0, scene.width, scene.height);
-    pen.globalAlpha = 1;
-    if (!scene.count) return;
-    names(scene, pen, ink);
-    words(scene, pen, ink);
+    this.#frontStop = this.scene.stop;
+    this.#clear(this.#frontPen);
+    if (this.scene.count) this.#drawFront(this.#frontPen);
+  }
+  #drawFront(pen: CanvasRenderingContext2D): void {
+    names(this.scene, pen, this.#ink!);
+    words(this.scene, pen, this.#ink!);
   }
 
   #compose(): void {
@@ -245,61 +245,67 @@ export class Stage {
     pen.fillStyle = ink.paper; // not left open: a clip has no page behind it
     pen.fillRect(0, 0, still.width, still.height);
     if (!scene.count) return;
-    const fade = scene.stop <= 1 ? (scene.stop === 0 ? 0 : scene.way) : 1;
-    const tide = Math.round(Math.max(0, Math.min(scene.height, scene.camera.y(scene.tide))) * d);
     this.#ghost += ((this.#playing ? GHOST : WAITS) - this.#ghost) * (this.calm() ? 1 : 0.12);
-    const ghost = 1 - (1 - this.#ghost) * fade;
-    const part = (x0: number, x1: number, y0: number, y1: number, alpha: number): void => {
-      if (x1 <= x0 || y1 <= y0) return;
-      pen.globalAlpha = alpha;
+    const { ghost, parts } = this.#seen();
+    for (const part of parts) {
+      const [x0, x1, y0, y1] = [part.x0, part.x1, part.y0, part.y1].map((one) => Math.round(one * d)) as [number, number, number, number];
+      if (x1 <= x0 || y1 <= y0) continue;
+      pen.globalAlpha = part.alpha;
       pen.drawImage(still, x0, y0, x1 - x0, y1 - y0, x0, y0, x1 - x0, y1 - y0);
-    };
-    const [w, h] = [still.width, still.height];
-    if (scene.alone) {
-      // What was computed before is kept: all of it stays lit; what comes later is not there yet.
-      const own = Math.round(Math.max(0, scene.camera.x(scene.column)) * d);
-      const next = Math.round(Math.min(scene.width, scene.camera.x(scene.column + 1)) * d);
-      part(0, own, 0, h, 1);
-      part(own, next, 0, tide, ghost);
-      part(own, next, tide, h, 1);
-      part(next, w, 0, h, 0.08);
-    } else {
-      part(0, w, 0, tide, ghost);
-      part(0, w, tide, h, 1);
     }
     pen.setTransform(d, 0, 0, d, 0, 0);
     pen.globalAlpha = 1;
+    this.#moving(pen, ink, ghost, () => {
+      pen.setTransform(1, 0, 0, 1, 0, 0);
+      pen.globalAlpha = 1;
+      pen.drawImage(this.#front, 0, 0);
+      pen.setTransform(d, 0, 0, d, 0, 0);
+    });
+  }
+  /** What moves, with the names over it. */
+  #moving(pen: CanvasRenderingContext2D, ink: Ink, ghost: number, front: () => void): void {
+    const { scene } = this;
     const top = scene.world.stations.find((one) => one.operation === 'choose');
     const made = !top || scene.tide >= top.y;
+    const chosen = scene.station(scene.stop)?.operation === 'choose';
     pen.globalAlpha = made ? 1 : ghost;
     ending(scene, pen, ink);
     pen.globalAlpha = 1;
-    if (scene.station(scene.stop)?.operation !== 'choose') travel(scene, pen, ink, scene.near < 0.5);
-    pen.setTransform(1, 0, 0, 1, 0, 0);
-    pen.globalAlpha = 1;
-    pen.drawImage(this.#front, 0, 0);
-    pen.setTransform(d, 0, 0, d, 0, 0);
+    if (!chosen) travel(scene, pen, ink, scene.near < 0.5);
+    front();
     pen.globalAlpha = made ? 1 : ghost;
     loop(scene, pen, ink);
     pen.globalAlpha = 1;
-    if (scene.station(scene.stop)?.operation === 'choose') travel(scene, pen, ink, false);
+    if (chosen) travel(scene, pen, ink, false);
   }
-
-  /** The picture as it stands, in lines and words that can be printed at any size; nothing is on its way. */
+  /** How strongly the parts of the picture are seen: what is made, and what is not made yet. */
+  #seen(): { ghost: number; parts: { x0: number; x1: number; y0: number; y1: number; alpha: number }[] } {
+    const { scene } = this;
+    const { width: w, height: h } = scene;
+    const fade = scene.stop <= 1 ? (scene.stop === 0 ? 0 : scene.way) : 1;
+    const tide = Math.max(0, Math.min(h, scene.camera.y(scene.tide)));
+    const ghost = 1 - (1 - this.#ghost) * fade;
+    const part = (x0: number, x1: number, y0: number, y1: number, alpha: number) => ({ x0, x1, y0, y1, alpha });
+    if (!scene.alone) return { ghost, parts: [part(0, w, 0, tide, ghost), part(0, w, tide, h, 1)] };
+    // What was computed before is kept: all of it stays lit; what comes later is not there yet.
+    const own = Math.max(0, scene.camera.x(scene.column));
+    const next = Math.min(w, scene.camera.x(scene.column + 1));
+    return { ghost, parts: [part(0, own, 0, h, 1), part(own, next, 0, tide, ghost), part(own, next, tide, h, 1), part(next, w, 0, h, 0.08)] };
+  }
+  /** The picture as it stands, as a drawing. */
   svg(title: string): string {
     const { scene } = this;
-    const [paper, ink] = [new SvgPen(scene.width, scene.height), this.#ink!];
-    const pen = paper as unknown as CanvasRenderingContext2D;
-    this.#paintThings(pen, ink);
-    pen.globalAlpha = 1;
+    const [ink, { ghost, parts }] = [this.#ink!, this.#seen()];
+    const pictures = new Pictures();
+    const [still, moving] = [new SvgPen(pictures), new SvgPen(pictures)];
     if (scene.count) {
-      ending(scene, pen, ink);
-      names(scene, pen, ink);
-      words(scene, pen, ink);
-      pen.globalAlpha = 1;
-      loop(scene, pen, ink);
+      this.#drawStill(still.pen);
+      this.#moving(moving.pen, ink, ghost, () => this.#drawFront(moving.pen));
     }
-    return paper.done(title, ink.paper);
+    const clips = parts.map(({ x0, x1, y0, y1 }, i) => el('clipPath', { id: `c${i}` }, el('rect', { x: x0, y: y0, width: Math.max(0, x1 - x0), height: Math.max(0, y1 - y0) })));
+    const shown = parts.map(({ alpha }, i) => el('g', { 'clip-path': `url(#c${i})`, opacity: alpha }, el('use', { href: '#still' })));
+    const defs = el('defs', {}, pictures.defs, ...clips, el('g', { id: 'still' }, still.written));
+    return picture(scene.width, scene.height, title, defs, ...shown, moving.written);
   }
 
   stopOf(station: Station): number {
