@@ -142,3 +142,15 @@ def test_axe_finds_nothing_on_the_first_screen_and_where_something_is_missing(vi
         page.add_script_tag(content=axe)
         found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
         assert not found, [(one["id"], one["nodes"][0]["html"]) for one in found]
+
+
+def test_a_model_that_does_not_arrive_is_said_and_tried_again(visit, whole):
+    page = visit("cutaway-site.json")
+    page.context.route("**/weights.bin", lambda route: route.fulfill(status=404, body="gone"))
+    page.goto(whole)
+    page.wait_for_selector("main [role=alert]")
+    assert "404" in page.locator("main [role=alert]").inner_text()
+    page.context.unroute("**/weights.bin")
+    page.get_by_role("button", name="Try again").click()
+    page.wait_for_selector(".welcome .word")
+    assert page.locator("main [role=alert]").count() == 0
