@@ -7,6 +7,8 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -207,3 +209,20 @@ def axe() -> str:
     if not path.is_file():
         pytest.skip("axe-core is not installed (make complete)")
     return path.read_text()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *what: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> Iterator[tuple[Path, str]]:
+    """A folder that a plain file server serves, and its address."""
+    folder = tmp_path_factory.mktemp("files")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield folder, f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlencode
 
 from cutaway.checkpoint.locate import SHIPPED
@@ -32,12 +33,6 @@ TASKS = {
 """Who answers the examples of each task."""
 
 Query = Sequence[tuple[str, Any]]
-
-
-class Address(Protocol):
-    """A moment's address."""
-
-    address: str
 
 
 def hashed(text: str) -> str:
@@ -78,13 +73,20 @@ class Recorder:
         self.explorer.models.awake.keep(name, lm)
         self.app = create_app(self.explorer)
         self.known: set[str] = set()
+        self.loop = asyncio.new_event_loop()  # in a thread of its own: in a notebook this one has a loop already
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self.thread.start()
 
     def close(self) -> None:
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+        self.loop.close()
         self.explorer.close()
 
     def ask(self, method: str, path: str, query: Query = (), body: Any = None) -> Any:
         """What the app answers; None where it refuses."""
-        return asyncio.run(asked(self.app, method, f"/api/{path}", urlencode(query), body))
+        question = asked(self.app, method, f"/api/{path}", urlencode(query), body)
+        return asyncio.run_coroutine_threadsafe(question, self.loop).result()
 
     def keep(self, question: str, answer: Any) -> None:
         key = hashed(question)
@@ -116,8 +118,8 @@ async def asked(app: Any, method: str, path: str, query: str, body: Any) -> Any:
     headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]
     scope = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "path": path,
-        "raw_path": path.encode(), "query_string": query.encode(), "headers": headers, "scheme": "http", "root_path": "",
-        "server": ("127.0.0.1", 80), "client": ("127.0.0.1", 1),
+        "raw_path": path.encode(), "query_string": query.encode(), "headers": headers, "scheme": "http",
+        "root_path": "", "server": ("127.0.0.1", 80), "client": ("127.0.0.1", 1),
     }  # fmt: skip
     read, status, parts = False, 0, list[bytes]()
     never = asyncio.Event()
@@ -140,8 +142,8 @@ async def asked(app: Any, method: str, path: str, query: str, body: Any) -> Any:
     return json.loads(b"".join(parts)) if status == 200 else None
 
 
-def record(recorder: Recorder, built: Mapping[str, Any], text: str, moments: Sequence[Address]) -> None:
-    """Everything that the pages of a site ask and the engine in it cannot answer."""
+def record(recorder: Recorder, built: Mapping[str, Any], text: str, addresses: Sequence[str]) -> None:
+    """Everything that the pages of a site ask and the engine in it cannot answer; of these moments as well."""
     about_the_model(recorder)
     for step in built["tour"]:
         if step["facts"]:
@@ -153,8 +155,8 @@ def record(recorder: Recorder, built: Mapping[str, Any], text: str, moments: Seq
     for one, more in texts.items():
         together(recorder, one, more)
     tasks(recorder, built)
-    for moment in moments:
-        about_a_moment(recorder, moment.address)
+    for address in addresses:
+        about_a_moment(recorder, address)
 
 
 def about_the_model(recorder: Recorder) -> None:
@@ -168,7 +170,9 @@ def about_the_model(recorder: Recorder) -> None:
         recorder.record("GET", "weights", [("size", size)])
 
 
-def together(recorder: Recorder, text: str, more: Iterable[int] = (), settings: Mapping[str, str] | None = None) -> None:
+def together(
+    recorder: Recorder, text: str, more: Iterable[int] = (), settings: Mapping[str, str] | None = None
+) -> None:
     """The neurons that fire together on a text, in the two ways that Neurons shows."""
     run = recorder.trace(text, more)
     if run is None or len(run[1]) < 2:

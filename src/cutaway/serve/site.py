@@ -19,8 +19,8 @@ from cutaway import __version__
 from cutaway.atomic import folder_written_beside
 from cutaway.errors import CutawayError
 from cutaway.models.architecture import count_parameters, tensors
-from cutaway.serve.recording import Recorder, record
 from cutaway.serve.app import STATIC
+from cutaway.serve.recording import Recorder, record
 from cutaway.text.vocabulary import ALPHABET
 
 if TYPE_CHECKING:
@@ -32,13 +32,16 @@ LARGEST = 200_000_000
 """Parameters of a model that a page can load: they are 400 MB to fetch, and twice that in memory."""
 LINK = re.compile(r"(?P<title>.*?)\s*(?P<before>\S*)(?P<place>#/\S+)")
 SHAPE = (
-    "vocabulary", "context", "width", "layers", "heads", "head_width", "mlp_width", "activation", "norm_epsilon", "tied",
-    "scale_by_layer", "end",
+    "vocabulary", "context", "width", "layers", "heads", "head_width", "mlp_width", "activation", "norm_epsilon",
+    "tied", "scale_by_layer", "end",
 )  # fmt: skip
 POLICY = (
-    "default-src 'self'; img-src 'self' data: blob:; media-src blob:; style-src 'self' 'unsafe-inline'; form-action 'none'"
+    "default-src 'self'; img-src 'self' data: blob:; media-src blob:; style-src 'self' 'unsafe-inline'; "
+    "form-action 'none'"
 )
 """What a browser lets the page do: nothing leaves the folder it came from."""
+
+
 @dataclass(frozen=True)
 class Moment:
     """A moment to show on the first screen: what it is called, and its address inside the explorer (`#/walk?...`)."""
@@ -70,7 +73,9 @@ def export_site(
     check_model(lm, name)
     check_folder(folder)
     if not (STATIC / "moments.json").is_file():
-        raise CutawayError("The built pages are not complete: moments.json is missing. Build them: cd web && npm run build")
+        raise CutawayError(
+            "The built pages are not complete: moments.json is missing. Build them: cd web && npm run build"
+        )
     try:
         with folder_written_beside(folder) as new:
             shutil.copytree(STATIC / "assets", new / "assets")
@@ -81,7 +86,8 @@ def export_site(
             progress("recording")
             recorder = Recorder(lm, name, inside / "recorded")
             try:
-                record(recorder, json.loads((STATIC / "moments.json").read_text("utf-8")), text, moments)
+                built = json.loads((STATIC / "moments.json").read_text("utf-8"))
+                record(recorder, built, text, [one.address for one in moments])
             finally:
                 recorder.close()
             described = describe(lm, name, table, size, sorted(recorder.known))
@@ -139,7 +145,12 @@ def write_weights(lm: LanguageModel, path: Path) -> tuple[list[dict[str, Any]], 
             if not np.isfinite(halves).all():
                 raise CutawayError(f"{spec.name} has numbers that float16, which the page is sent, cannot hold.")
             file.write(halves.tobytes())
-            told = {"name": spec.name, "stored": spec.stored, "shape": list(values.shape), "transposed": spec.transposed}
+            told = {
+                "name": spec.name,
+                "stored": spec.stored,
+                "shape": list(values.shape),
+                "transposed": spec.transposed,
+            }
             table.append({**told, "start": start})
             start += values.size
     return table, 2 * start
@@ -200,7 +211,9 @@ def read_moments(given: Sequence[str]) -> list[Moment]:
             lines = Path(one).read_text("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or error
-            raise CutawayError(f"{one} is neither a link of the explorer (…#/walk?…) nor a file of them: {why}.") from None
+            raise CutawayError(
+                f"{one} is neither a link of the explorer (…#/walk?…) nor a file of them: {why}."
+            ) from None
         found += [read_moment(line, f"{one}, line {n}") for n, line in enumerate(lines, 1) if line.strip()]
     return found
 

@@ -103,7 +103,28 @@ export function linear(x: Float32Array, matrix: Float32Array, bias: Float32Array
     }
   }
   if (row < to) {
-    for (let o = 0; o < outputs; o++) out[row * outputs + o] = product(x, row * inputs, matrix, o * inputs, inputs) + (bias ? bias[o]! : 0);
+    const a = row * inputs;
+    let o = 0;
+    for (; o + 3 < outputs; o += 4) {
+      const p = o * inputs;
+      const q = p + inputs;
+      const r = q + inputs;
+      const s = r + inputs;
+      let ap = 0, aq = 0, ar = 0, as = 0;
+      for (let i = 0; i < inputs; i++) {
+        const one = x[a + i]!;
+        ap += one * matrix[p + i]!;
+        aq += one * matrix[q + i]!;
+        ar += one * matrix[r + i]!;
+        as += one * matrix[s + i]!;
+      }
+      const first = row * outputs + o;
+      out[first] = ap + (bias ? bias[o]! : 0);
+      out[first + 1] = aq + (bias ? bias[o + 1]! : 0);
+      out[first + 2] = ar + (bias ? bias[o + 2]! : 0);
+      out[first + 3] = as + (bias ? bias[o + 3]! : 0);
+    }
+    for (; o < outputs; o++) out[row * outputs + o] = product(x, a, matrix, o * inputs, inputs) + (bias ? bias[o]! : 0);
   }
 }
 

@@ -79,6 +79,10 @@ async function reply(id: number, question: Question): Promise<Told> {
   if (address === 'health') return told({ version: engine?.about.version ?? '' });
   if (address === 'progress') return told({ busy: open > 1, share: null, seconds: open > 1 ? (performance.now() - busySince) / 1000 : 0 });
   if (address === 'models/waking' || (address === 'models' && question.method === 'POST')) {
+    if (address === 'models' && waking.phase === 'failed') {
+      waking.phase = 'fetching'; // tried again
+      ready = load(site, waking.total);
+    }
     await Promise.race([ready, new Promise((done) => setTimeout(done, PATIENCE))]);
     const wanted = address === 'models' ? String((question.body as { name?: Json }).name) : (new URLSearchParams(question.path.split('?')[1]).get('name') ?? '');
     if (waking.phase !== 'awake') return told({ ...waking, name: wanted });

@@ -14,6 +14,8 @@ const PIECES = 48;
 const AT_ONCE = 4;
 
 export interface Chosen {
+  /** The scores of all entries; some models have more of them than there are tokens. */
+  whole: Float32Array;
   logits: Float32Array;
   uniform: number;
   token: number;
@@ -45,7 +47,7 @@ export async function write(engine: Engine, run: Run, settings: Sampling, most: 
     const uniform = random.random();
     const known = logits.subarray(0, size);
     const token = greedy(settings) ? known.indexOf(highest(known)) : draw(probabilities(known.slice(), settings), uniform);
-    watch({ logits: known, uniform, token });
+    watch({ whole: logits, logits: known, uniform, token });
     if (token === end) return { ids, reason: 'end', explanation: 'The model wrote its end token.', readings };
     ids.push(token);
   }
@@ -64,8 +66,8 @@ export async function writing(engine: Engine, run: Run, given: Sampling, seed: n
   return { choices: { words, steps, seed, reason, explanation, text: engine.tokenizer.decode(ids) }, cache: counted(engine, run, written) };
 }
 
-function choice({ logits, uniform, token }: Chosen, settings: Sampling, k: number, named: Set<number>): Json {
-  const own = shares(logits);
+function choice({ whole, logits, uniform, token }: Chosen, settings: Sampling, k: number, named: Set<number>): Json {
+  const own = shares(whole);
   const warmed = shares(warm(logits, settings.temperature));
   const chance = probabilities(logits.slice(), settings);
   const sure = greedy(settings);
