@@ -50,7 +50,10 @@ def parse_midi(data: bytes, source: str = "the MIDI file") -> Performance:
     pitched = [track for track in tracks if not track.is_drum]
     if not pitched:
         raise CutawayError(f"{source} has {'drums and nothing else' if tracks else 'no notes'}.")
-    parts = [with_pedal(track, seconds) for track in pitched]
+    try:
+        parts = [with_pedal(track, seconds) for track in pitched]
+    except CutawayError as error:  # times so long that they turned negative, say
+        raise CutawayError(f"{source} is a damaged MIDI file ({str(error).rstrip('.')}).") from None
     whole = Performance.of(
         *(
             np.concatenate([getattr(part, name) for part in parts])

@@ -21,7 +21,7 @@ def places(shape: Config) -> Iterator[Place]:
     embedding, position = "token_embedding", "position_embedding"
     yield Place(embedding, VECTOR, "look up", ("ids",), embedding, steps=("embedding",))
     if shape.relative:
-        yield Place("residual.0", VECTOR, "copy", (embedding,), steps=("entry",))
+        yield Place("residual.0", VECTOR, "copy", (embedding,))
     else:
         yield Place(position, VECTOR, "look up", ("positions",), position, steps=("position",))
         yield Place("residual.0", VECTOR, "add", (embedding, position), steps=("entry",))
@@ -45,8 +45,8 @@ def attention(block: str, stream: str, relative: bool) -> Iterator[Place]:
     yield Place(f"{name}.scores", TABLE, "score", (f"{name}.queries", f"{name}.keys"), name, steps=("scores",))
     if relative:
         scored = f"{name}.placed"
-        yield Place(f"{name}.relative", TABLE, "distance", (f"{name}.queries",), name)
-        yield Place(scored, TABLE, "add", (f"{name}.scores", f"{name}.relative"))
+        yield Place(f"{name}.relative", TABLE, "distance", (f"{name}.queries",), name, steps=("distance",))
+        yield Place(scored, TABLE, "add", (f"{name}.scores", f"{name}.relative"), steps=("placed",))
     yield Place(f"{name}.masked", TABLE, "mask", (scored,), steps=("mask",))
     yield Place(f"{name}.weights", TABLE, "softmax", (f"{name}.masked",), steps=("softmax",))
     yield Place(f"{name}.heads", HEADS, "mix", (f"{name}.weights", f"{name}.values"), steps=("mix",))
