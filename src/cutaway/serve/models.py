@@ -136,7 +136,8 @@ class Models:
             from cutaway.loading import load
 
             lm = load(where, self.device, self.dtype, tokenizer=self.tokenizers.get(now.name))
-            lm.name = now.name
+            if now.name in self.offered:
+                lm.name = now.name
             self.add(lm)
             now.phase = "awake"
         except Exception as error:  # said in the page, whatever it was

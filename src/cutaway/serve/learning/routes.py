@@ -34,7 +34,7 @@ Step = Annotated[int, Query(ge=0, le=STEPS)]
 Named = Annotated[str, Query(max_length=200)]
 
 
-class Begin(BaseModel):
+class TrainingBegun(BaseModel):
     """What is to be learned, and by whom: a page has one training at a time."""
 
     page: str = Field("", max_length=64)
@@ -42,7 +42,7 @@ class Begin(BaseModel):
     seed: int = Field(0, ge=0, lt=1 << 31)
 
 
-class Shown(BaseModel):
+class TrainingStep(BaseModel):
     """Which step, and which position of which of its windows; the losses of the first `known` steps are known."""
 
     step: int = Field(0, ge=0, le=STEPS)
@@ -51,7 +51,7 @@ class Shown(BaseModel):
     known: int = Field(0, ge=0, le=STEPS)
 
 
-class Opened(BaseModel):
+class TrainingOpened(BaseModel):
     step: int = Field(0, ge=0, le=STEPS)
 
 
@@ -60,7 +60,7 @@ def router(explorer: Explorer) -> APIRouter:
     sessions = explorer.learning
 
     @api.post("")
-    async def begin(body: Begin, request: Request) -> StreamingResponse:
+    async def begin(body: TrainingBegun, request: Request) -> StreamingResponse:
         """Begin; the training ends with the answer."""
         key, about = await run_in_threadpool(sessions.begin, body.page or body.text[:64], body.text, body.seed)
 
@@ -75,7 +75,7 @@ def router(explorer: Explorer) -> APIRouter:
         return StreamingResponse(living(), media_type="application/x-ndjson")
 
     @api.post("/{key}/show")
-    def show(key: str, body: Shown) -> dict[str, Any]:
+    def show(key: str, body: TrainingStep) -> dict[str, Any]:
         found: dict[str, Any] = sessions.ask(key, "show", **body.model_dump())[0]
         return found
 
@@ -97,7 +97,7 @@ def router(explorer: Explorer) -> APIRouter:
         return found
 
     @api.post("/{key}/open")
-    def open_models(key: str, body: Opened) -> list[str]:
+    def open_models(key: str, body: TrainingOpened) -> list[str]:
         """The names under which both can be chosen now."""
         folders = sessions.save(key, body.step)
         for name, folder in folders.items():
