@@ -124,7 +124,7 @@ class Presenting(Part):
 
     def find(self, token: str) -> Stage:
         if token not in self.under_way:
-            raise NoStage("There is no such presentation, or it is over. Open the remote's link again.", "no_stage")
+            raise NoStage("There is no such presentation, or it is over. Open the remote's link again.")
         return self.under_way.keep(token, self.under_way[token])
 
 
