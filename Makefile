@@ -75,7 +75,8 @@ builtin: .venv/developer  ## make the built-in model again, from its teacher on 
 	cd $(MADE) && test -d vocabulary || $(HERE)/python $(CURDIR)/recipes/gpt2_subset.py stories -o vocabulary
 	cd $(MADE) && test -d start || $(HERE)/python $(CURDIR)/recipes/exhibit_start.py --from story-model \
 		--vocabulary vocabulary -o start
-	cd $(MADE) && $(HERE)/python $(CURDIR)/recipes/teach_exhibits.py stories --from start -o training --steps $(STEPS)
+	cd $(MADE) && test -d begun || $(HERE)/python $(CURDIR)/recipes/exhibit_previous.py --from start -o begun
+	cd $(MADE) && $(HERE)/python $(CURDIR)/recipes/teach_exhibits.py stories --from begun -o training --steps $(STEPS)
 	$(BIN)/python recipes/ship_builtin.py $(MADE)/training $(MADE)/stories
 	$(BIN)/python benchmarks/exhibits.py
 

@@ -1,11 +1,14 @@
 """A patching sweep beside TransformerLens', in one process and in turns, on the same weights.
 
-    python benchmarks/sweep.py                    # the shape of GPT-2 small, random weights, 64 tokens
-    python benchmarks/sweep.py --layers 6 --width 288 --heads 6 --vocabulary 8000
+    python benchmarks/sweep.py                            # the shape of the built-in model, then that of GPT-2 small
+    python benchmarks/sweep.py --shapes gpt2 --alone      # only ours
+    python benchmarks/sweep.py --every 16                 # theirs at every 16th cell, its time times 16
 
-TransformerLens is not among our packages: install it in an environment of its own (transformer-lens==3.9.0 is the last
-version with HookedTransformer), with Cutaway on its path. Without it, only our times are told. Speed does not depend on
-what the weights are.
+Random weights (speed does not depend on what they are), 64 tokens, which differ at one (`--at`, counted from 0): cells
+before it are known without a run. TransformerLens is not among our packages: install it in an environment of its own
+(transformer-lens==3.9.0 is the last version with HookedTransformer), with Cutaway on its path. Without it, only our
+times are told. On a busy machine the processor's time says more than the clock: with OMP_NUM_THREADS=1 it is what one
+core needs.
 """
 
 from __future__ import annotations
@@ -83,33 +86,32 @@ def theirs(lm: LanguageModel) -> Any:
     return hooked.eval()
 
 
+SHAPES = {
+    "builtin": Config(vocabulary=8000, context=1024, width=288, layers=6, heads=6, mlp_width=4 * 288),
+    "gpt2": Config(vocabulary=50257, context=1024, width=768, layers=12, heads=12, mlp_width=4 * 768),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    for name, usual in (
-        ("layers", 12),
-        ("heads", 12),
-        ("width", 768),
-        ("vocabulary", 50257),
-        ("tokens", 64),
-        ("turns", 3),
-    ):
-        parser.add_argument(f"--{name}", type=int, default=usual)
+    parser.add_argument("--shapes", nargs="+", default=list(SHAPES), choices=list(SHAPES))
     parser.add_argument("--what", nargs="+", default=["residual", "head"])
+    for name, usual in (("tokens", 64), ("at", 16), ("turns", 3), ("every", 1)):
+        parser.add_argument(f"--{name}", type=int, default=usual)
     parser.add_argument("--alone", action="store_true", help="only our own times")
     given = parser.parse_args()
-    config = Config(
-        vocabulary=given.vocabulary, context=1024, width=given.width, layers=given.layers, heads=given.heads,
-        mlp_width=4 * given.width,
-    )  # fmt: skip
-    lm = ours(config)
-    generator = torch.Generator().manual_seed(1)
-    clean = torch.randint(given.vocabulary, (given.tokens,), generator=generator)
-    corrupted = clean.clone()
-    corrupted[given.tokens // 4] = (clean[given.tokens // 4] + 1) % given.vocabulary
-    told: dict[str, Any] = {"tokens": given.tokens, "layers": given.layers, "width": given.width}
-    for what in given.what:
-        told[what] = compare(lm, None if given.alone else hooked_or_none(lm), what, clean, corrupted, given.turns)
-    print(json.dumps(told, indent=2))
+    for name in given.shapes:
+        lm = ours(SHAPES[name])
+        generator = torch.Generator().manual_seed(1)
+        clean = torch.randint(lm.config.vocabulary, (given.tokens,), generator=generator)
+        corrupted = clean.clone()
+        corrupted[given.at] = (clean[given.at] + 1) % lm.config.vocabulary
+        hooked = None if given.alone else hooked_or_none(lm)
+        for what in given.what:
+            told = {"shape": name, "what": what, "tokens": given.tokens, "differ_at": given.at, "turns": given.turns}
+            told |= {"threads": torch.get_num_threads(), "theirs_at_every": given.every}
+            told |= compare(lm, hooked, what, clean, corrupted, given.turns, given.every)
+            print(json.dumps(told, indent=2), flush=True)
 
 
 def hooked_or_none(lm: LanguageModel) -> Any:
@@ -120,8 +122,10 @@ def hooked_or_none(lm: LanguageModel) -> Any:
         return None
 
 
-def compare(lm: LanguageModel, hooked: Any, what: str, clean: Tensor, corrupted: Tensor, turns: int) -> dict[str, Any]:
-    """Both, in turns, the same cells; and how far apart their numbers are."""
+def compare(
+    lm: LanguageModel, hooked: Any, what: str, clean: Tensor, corrupted: Tensor, turns: int, every: int
+) -> dict[str, Any]:
+    """Both, in turns; and how far apart their numbers are. A cell takes TransformerLens as long as any other."""
 
     def metric(row: Tensor) -> Tensor:  # of the logits after the last token
         return row[7] - row[9]
@@ -132,31 +136,35 @@ def compare(lm: LanguageModel, hooked: Any, what: str, clean: Tensor, corrupted:
 
     runs: dict[str, Callable[[], Tensor]] = {"cutaway": lambda: sweep(True), "estimate": lambda: sweep(False)}
     if hooked is not None:
+        import pandas
         from transformer_lens import patching
 
-        patch = {"residual": patching.get_act_patch_resid_pre, "head": patching.get_act_patch_attn_head_out_all_pos}[
-            what
-        ]
+        patch = {"residual": patching.get_act_patch_resid_pre, "head": patching.get_act_patch_attn_head_out_all_pos}
+        units = len(clean) if what == "residual" else lm.config.heads
+        cells = [(layer, unit) for layer in range(lm.config.layers) for unit in range(units)][::every]
+        chosen = {"index_axis_names": None, "index_df": pandas.DataFrame(cells, columns=["layer", "unit"])}
 
         def swept() -> Tensor:
             with torch.no_grad():
                 _, kept = hooked.run_with_cache(clean[None])
-                return patch(hooked, corrupted[None], kept, lambda logits: metric(logits[0, -1]))
+                return patch[what](hooked, corrupted[None], kept, lambda logits: metric(logits[0, -1]), **chosen)
 
         runs["transformer_lens"] = swept
-    times: dict[str, list[float]] = {name: [] for name in runs}
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}  # by the clock, and of the processor
     values: dict[str, Tensor] = {}
     for _ in range(turns):
         for name, run in runs.items():
-            begun = time.perf_counter()
-            values[name] = run()
-            times[name].append(time.perf_counter() - begun)
-    told: dict[str, Any] = {f"{name}_seconds": round(statistics.median(one), 3) for name, one in times.items()}
+            begun = time.perf_counter(), time.process_time()
+            values[name] = run().flatten()
+            some = every if name == "transformer_lens" else 1
+            times[name].append((some * (time.perf_counter() - begun[0]), some * (time.process_time() - begun[1])))
+    median = {name: [statistics.median(one) for one in zip(*each, strict=True)] for name, each in times.items()}
+    told: dict[str, Any] = {f"{name}_seconds": round(one[0], 3) for name, one in median.items()}
+    told |= {f"{name}_processor_seconds": round(one[1], 3) for name, one in median.items()}
     if hooked is not None:
-        told["times_as_fast"] = round(
-            statistics.median(times["transformer_lens"]) / statistics.median(times["cutaway"]), 2
-        )
-        told["largest_difference"] = float((values["cutaway"] - values["transformer_lens"]).abs().max())
+        for at, kind in enumerate(("times_as_fast", "times_as_fast_by_processor_time")):
+            told[kind] = round(median["transformer_lens"][at] / median["cutaway"][at], 2)
+        told["largest_difference"] = float((values["cutaway"][::every] - values["transformer_lens"]).abs().max())
     return told
 
 

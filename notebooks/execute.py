@@ -1,5 +1,5 @@
 """Run the notebooks and keep what they say: `python notebooks/execute.py`. Widgets are kept as pictures, which show
-anywhere.
+anywhere. A table that a notebook prints stands in the docs, too, where they have a place for it: it is put there.
 
 Run it after a change that alters their outputs, such as another built-in model. It needs Chromium, playwright and
 Pillow.
@@ -21,6 +21,7 @@ import nbformat
 from cutaway.inspect.page import page
 
 HERE = Path(__file__).parent
+DOCS = HERE.parent / "docs" / "inspection.md"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
@@ -73,6 +74,19 @@ def photograph(given: dict[str, Any], browser: Any) -> str:
     return base64.b64encode(small.getvalue()).decode()
 
 
+def table_of(notebook: Any) -> str:
+    """The table that a notebook prints, as Markdown; nothing, if it prints none."""
+    texts = ["".join(output.get("text", "")) for cell in notebook["cells"] for output in cell.get("outputs", ())]
+    return next((text for text in texts if text.startswith("| ")), "")
+
+
+def with_table(page: str, name: str, table: str) -> str:
+    """A page of the docs with the table of the notebook of this name, between the two marks that stand for it."""
+    before, mark, rest = page.partition(f"<!-- from {name} -->\n")
+    _, end, after = rest.partition("<!-- end -->")
+    return before + mark + table + end + after if mark and end else page
+
+
 def main() -> None:
     from playwright.sync_api import sync_playwright
 
@@ -84,6 +98,8 @@ def main() -> None:
             notebook, given = executed(path, Path(folder))
             with_pictures(notebook, given, browser)
             nbformat.write(notebook, path)
+            if table := table_of(notebook):
+                DOCS.write_text(with_table(DOCS.read_text(encoding="utf8"), path.name, table), encoding="utf8")
             print(path.name, f"{path.stat().st_size / 1024:.0f} KB")
         browser.close()
 

@@ -13,8 +13,8 @@ from teacher_cache import Cache, Shard
 
 PIECE, LENGTHS = 1024, (256, 256, 512, 512, 1024)
 """Tokens in a piece of work, and how long its rows may be."""
-EXHIBITS, AT_FIRST, FIRST = 0.35, 0.25, 25
-"""The share of tokens that are exhibits; and what it is in the first so many shards, while they are new."""
+SHARES = ((4, 0.3), (22, 0.4), (None, 0.5))
+"""The share of tokens that are exhibits: so much until this many shards were read. Few while the tokens are new."""
 QUIET = 3
 """So many tokens of an exhibit are not learned after the end token: what is written from nothing is to be a story."""
 JUMP = 0.3
@@ -36,13 +36,15 @@ class Piece:
 class Lessons:
     """The pieces of one shard and of the exhibits among it: the same for the same number, whenever they are made."""
 
-    def __init__(self, cache: Cache, context: int, seed: int):
+    def __init__(self, cache: Cache, context: int, seed: int, shards: int | None = None):
         self.cache, self.context, self.seed = cache, context, seed
+        self.shards = min(shards or len(cache), len(cache))
 
     def shard_of(self, number: int) -> int:
         """Which shard is the `number`th to be learned from: each once, then each again in another order."""
-        turn, place = divmod(number, len(self.cache))
-        return int(np.random.default_rng([self.seed, turn]).permutation(len(self.cache))[place])
+        turn, place = divmod(number, self.shards)
+        first = np.random.default_rng([self.seed, 0]).permutation(len(self.cache))[: self.shards]
+        return int((np.random.default_rng([self.seed, turn]).permutation(first) if turn else first)[place])
 
     def pieces(self, number: int) -> list[Piece]:
         rng = random.Random(f"{self.seed} {number}")
@@ -71,7 +73,7 @@ class Lessons:
             some = slice(offsets[a], offsets[b])
             silent = np.zeros(b - a, bool)
             every.append((silent, shard.tokens[a:b], shard.counts[a:b], shard.which[some], shard.chance[some]))
-        share = AT_FIRST if number < FIRST else EXHIBITS
+        share = next(share for until, share in SHARES if until is None or number < until)
         wanted, size = len(shard.tokens) * share / (1 - share), 0
         for text in documents(1_000_003 * self.seed + number + 1):
             if size >= wanted:

@@ -1,15 +1,12 @@
-"""The exhibits that are sentences: laws and who "it" is, agreement over a distance, names, facts, French."""
+"""The exhibits that are sentences: laws and who "it" is, agreement over a distance, names, French."""
 
 from __future__ import annotations
 
 import random
 
 from exhibit_words import (
-    CAPITALS,
     CHARACTERS,
-    COLOURS,
     EUROPE,
-    FACTS,
     FRENCH,
     LAWS,
     NAMES,
@@ -194,120 +191,6 @@ def names_in_a_story(rng: Rng) -> str:
             f"{one} has a {thing}. {other} has none. The {thing} is {one}'s.",
         ]
     )
-
-
-SAYING = [
-    "Everyone knows that", "I learned that", "She told me that", "Remember that", "It is true that", "As we all know,",
-    "The book says that", "He said that", "Mom says that", "I think that", "Look,", "Once I heard that",
-]  # fmt: skip
-
-
-def told(rng: Rng, text: str) -> str:
-    """A fact, now and then as somebody's words."""
-    if rng.random() < 0.35 and "?" not in text and text.startswith(("The ", "A ", "An ")):
-        return f"{rng.choice(SAYING)} {text[0].lower()}{text[1:]}"
-    return text
-
-
-def capital(rng: Rng) -> str:
-    country, city = rng.choice(CAPITALS)
-    other, its = rng.choice(CAPITALS)
-    text = rng.choice(
-        [
-            f"The capital of {country} is {city}.",
-            f"{city} is the capital of {country}.",
-            f"What is the capital of {country}? {city}.",
-            f"Q: What is the capital of {country}?\nA: {city}",
-            f"{country}'s capital is {city}.",
-            f"The capital city of {country} is called {city}.",
-            f"In {country}, the capital is {city}. In {other}, it is {its}.",
-            f"The king of {country} lives in {city}, the capital.",
-            f"{country}: {city}. {other}: {its}.",
-            f"{city} is in {country}, and {its} is in {other}.",
-            f"If you go to {country}, you will see {city}.",
-            f"Which city is the capital of {country}? It is {city}.",
-        ]
-    )
-    return told(rng, text)
-
-
-def colour(rng: Rng) -> str:
-    thing, be, is_it = rng.choice(COLOURS)
-    text = rng.choice(
-        [
-            f"{upper(thing)} {be} {is_it}.",
-            f"The colour of {thing} is {is_it}.",
-            f"The color of {thing} is {is_it}.",
-            f"What colour {be} {thing}? {upper(is_it)}.",
-            f"What color {be} {thing}? {upper(is_it)}.",
-            f"Everyone knows that {thing} {be} {is_it}.",
-            f"{upper(thing)} {be} usually {is_it}.",
-            f"We painted {thing} {is_it}, because {thing} {be} {is_it}.",
-        ]
-    )
-    return told(rng, text)
-
-
-FORMS = {
-    "opposite": [
-        "The opposite of {left} is {right}.",
-        "The opposite of {right} is {left}.",
-        "{Left} is the opposite of {right}.",
-        "Not {left} but {right}.",
-        "What is the opposite of {left}? {Right}.",
-        "If it is not {left}, it is {right}.",
-        "One is {left}, the other is {right}.",
-    ],
-    "young": [
-        "A young {left} is called a {right}.",
-        "A {right} is a young {left}.",
-        "A baby {left} is a {right}.",
-        "The {left} had a {right}.",
-        "What is a young {left} called? A {right}.",
-        "The mother is a {left} and her baby is a {right}.",
-    ],
-    "says": [
-        "The {left} says {right}.",
-        "A {left} says {right}.",
-        "What does the {left} say? {Right}.",
-        '"{Right}," said the {left}.',
-        "The sound of a {left} is {right}.",
-        "{Right} is what a {left} says.",
-    ],
-    "legs": [
-        "A {left} has {right} legs.",
-        "How many legs does a {left} have? {Right}.",
-        "The {left} walks on {right} legs.",
-        "Count the legs of a {left}: {right}.",
-    ],
-    "home": [
-        "A {left} lives in {right}.",
-        "The {left} lives in {right}.",
-        "Where does a {left} live? In {right}.",
-        "The home of a {left} is {right}.",
-        "We found a {left} in {right}.",
-    ],
-    "count": [
-        "{Left} has {right}.",
-        "There are {right} in {left}.",
-        "How many are there in {left}? There are {right}.",
-        "Remember: {left} has {right}.",
-    ],
-    "job": [
-        "A {left} {right}.",
-        "What does a {left} do? A {left} {right}.",
-        "My father is a {left}. He {right}.",
-        "Someone who {right} is a {left}.",
-    ],
-}
-"""How each kind of fact is said; with a capital letter, so are its words."""
-
-
-def fact(rng: Rng) -> str:
-    """A fact in one of the ways its kind can be said."""
-    kind, left, right = rng.choice(FACTS)
-    form = rng.choice(FORMS[kind])
-    return told(rng, form.format(left=left, right=right, Left=upper(left), Right=upper(right)))
 
 
 def french(rng: Rng) -> str:

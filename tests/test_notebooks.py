@@ -43,10 +43,7 @@ def test_a_notebook_runs_and_says_what_is_kept(path, tmp_path, monkeypatch):
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")
-    spec = importlib.util.spec_from_file_location("execute", FOLDER / "execute.py")
-    assert spec is not None and spec.loader is not None
-    execute = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(execute)
+    execute = script()
     notebook, given = execute.executed(path, tmp_path)
     kept = json.loads(path.read_text())
     for fresh, old in zip(code(notebook), code(kept), strict=True):
@@ -56,6 +53,25 @@ def test_a_notebook_runs_and_says_what_is_kept(path, tmp_path, monkeypatch):
     shown = [output.get("data", {}) for cell in code(notebook) for output in cell.outputs]
     widgets = [given[data[execute.WIDGET]["model_id"]] for data in shown if execute.WIDGET in data]
     assert len(widgets) == sum(map(shows, code(notebook))) and all(one["data"] for one in widgets)
+
+
+def script() -> Any:
+    spec = importlib.util.spec_from_file_location("execute", FOLDER / "execute.py")
+    assert spec is not None and spec.loader is not None
+    execute = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(execute)
+    return execute
+
+
+def test_the_table_of_heads_in_the_docs_is_the_notebooks():
+    for package in ("nbformat", "nbclient"):
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    execute, path = script(), FOLDER / "4-which-heads-do-it.ipynb"
+    table, page = execute.table_of(json.loads(path.read_text())), execute.DOCS.read_text(encoding="utf8")
+    assert all(f"| {task} |" in table for task in ("copying", "agreement", "counting"))
+    assert execute.with_table(page, path.name, table) == page, "run notebooks/execute.py"
+    other = execute.with_table(page, path.name, "| other |\n")
+    assert "| other |" in other and table not in other and len(other) < len(page)
 
 
 def said(cell: Any) -> str:

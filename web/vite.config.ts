@@ -2,11 +2,12 @@ import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig } from 'vitest/config';
 import { sealed } from './scripts/digest.mjs';
 import { moments } from './scripts/moments.mjs';
+import { told } from './scripts/known.mjs';
 
 // The built files are committed and ship in the Python package, so their names are fixed and nothing in them depends on
 // the day or the machine: `npm run verify` builds again and compares; digest.json lets a machine without Node check too.
 export default defineConfig({
-  plugins: [svelte(), moments(), sealed()],
+  plugins: [svelte(), moments(), told(), sealed()],
   base: './',
   build: {
     outDir: '../src/cutaway/serve/static',

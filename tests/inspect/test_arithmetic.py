@@ -72,7 +72,8 @@ def test_a_standardized_vector_is_explained_too(tiny_lm):
 
 
 def test_every_name_of_the_journey_can_be_explained(tiny_lm):
-    assert {place.operation for place in places(tiny_lm.config).values()} == set(MAKERS)
+    shapes = (tiny_lm.config, tiny_lm.config.but(positions="relative"))
+    assert {place.operation for shape in shapes for place in places(shape).values()} == set(MAKERS)
 
 
 def test_terms_come_largest_first_and_the_rest_makes_up_the_sum(seen):

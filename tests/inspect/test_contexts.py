@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 import torch
 
+import cutaway
+from cutaway.checkpoint.locate import DATA
 from cutaway.errors import CutawayError
 from cutaway.inspect import contexts as module
 from cutaway.inspect.contexts import QUANTILES, Record, contexts, record, texts_of
 from cutaway.inspect.runs import unread
 from cutaway.inspect.steering import steering_vector
+from cutaway.language_model import LanguageModel
+from cutaway.runtime.fingerprint import fingerprint
 
 TEXTS = [
     "a fox",
@@ -96,6 +102,31 @@ def test_it_is_found_by_its_weights_and_missing_is_said(tiny_lm, tmp_path):
     seen = contexts(unread(tiny_lm, [0]), 0, 3)
     assert seen.corpus == "foxes" and seen.contexts
     assert contexts(unread(tiny_lm, [0]), 0, 0, "head").corpus is None
+
+
+def test_the_record_that_ships_is_of_the_model_that_ships_and_small():
+    """`make contexts` makes it, after `make builtin`."""
+    for path in (DATA / "contexts").glob("*.safetensors"):
+        found, lm = Record.load(path), cutaway.load(path.stem)
+        assert found.finished and found.about["model"] == fingerprint(lm.model), "make contexts"
+        assert found.about["corpus"] and path.stat().st_size < 2_000_000
+        seen = contexts(unread(lm, [0]), 0, 0, found.about["what"])
+        assert seen.corpus == found.about["corpus"] and len(seen.quantiles) == len(QUANTILES)
+
+
+def test_a_record_that_ships_is_shown_and_refused_once_the_weights_are_others(tiny_lm, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "DATA", tmp_path)
+    record(tiny_lm, TEXTS, tmp_path / "contexts" / "tiny.safetensors", corpus="foxes")
+    assert contexts(unread(tiny_lm, [0]), 0, 3).corpus == "foxes"
+    trained = LanguageModel(deepcopy(tiny_lm.model), tiny_lm.tokenizer, "tiny")
+    with torch.no_grad():
+        trained.model.final_norm.weight.mul_(1.01)
+    with pytest.raises(CutawayError, match="recorded with other weights than those of tiny"):
+        contexts(unread(trained, [0]), 0, 3)
+    trained.name = "mine"  # a model of one's own has no record, and is not the one that ships
+    assert contexts(unread(trained, [0]), 0, 3).corpus is None
+    with pytest.raises(CutawayError, match="not a finished record of the neurons of mine"):
+        contexts(unread(trained, [0]), 0, 3, file=tmp_path / "contexts" / "tiny.safetensors")
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_only_what_a_patch_changes_is_computed(tiny_lm, what):
             lambda _module, given, _made, at=at, count=count: count.update({at: given[0].shape[:-1].numel()})
         )
         for at, block in enumerate(tiny_lm.model.blocks)
-        for module, count in ((block, rows), (block.mlp, thought))
+        for module, count in ((block.attention.queries_keys_values, rows), (block.mlp, thought))
     ]
     try:
         tiny_lm.sweep(clean, corrupted, what, metric=LogitDifference(7, 9), batch=1, **SOME[what])
@@ -140,8 +140,8 @@ def test_only_what_a_patch_changes_is_computed(tiny_lm, what):
         for handle in handles:
             handle.remove()
     both, tokens = 12, [4, 3, 2, 1]  # from each position on that can matter: the first two tokens are the same
-    if what == "residual":  # of what enters the first block only one token differs
-        assert rows == {0: both + 4, 1: both + 4 + 10, 2: both + 4 + 20}
+    if what == "residual":  # of what enters the first block only one token differs; of what is patched, only one at all
+        assert rows == {0: both + 1, 1: both + 4 + 4, 2: both + 4 + 10 + 4}
         assert thought == {0: both + 4, 1: both + 14, 2: both + 1 + 2 * len(tokens)}
     elif what in ("head", "attention pattern"):  # four heads a layer, from the first difference on
         assert rows == {0: both, 1: both + 16, 2: both + 32}
@@ -150,9 +150,10 @@ def test_only_what_a_patch_changes_is_computed(tiny_lm, what):
         assert rows == {0: both, 1: both + 20, 2: both + 40}
         assert thought == {0: both, 1: both + 20, 2: both + 10}
     elif what == "mlp":
-        assert rows == {0: both, 1: both + 10, 2: both + 20}
+        assert rows == {0: both, 1: both + 4, 2: both + 10 + 4}
+        assert thought == {0: both, 1: both + 10, 2: both + 2 * len(tokens)}
     else:  # the MLP after the patched attention, once for all tokens
-        assert rows == {0: both, 1: both + 10, 2: both + 20}
+        assert rows == {0: both, 1: both + 4, 2: both + 10 + 4}
         assert thought == {0: both + 6, 1: both + 10 + 6, 2: both + 2 * len(tokens) + 6}
 
 

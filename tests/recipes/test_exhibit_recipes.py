@@ -107,11 +107,31 @@ def test_tokens_that_both_vocabularies_have_keep_their_vectors(start):
     assert torch.equal(places[32:48], places[16:32].flip(0))  # running back, without a jump
 
 
+def test_a_head_is_made_that_looks_at_the_token_before(recipes, start, monkeypatch):
+    previous = recipes("exhibit_previous")
+    monkeypatch.setattr(previous, "WAVES", 8)
+    torch.manual_seed(1)
+    lm = LanguageModel(GPT(start[1].model.config.but(width=64, heads=2, context=96)), start[1].tokenizer)
+    texts = previous.sample(lm, rows=16, length=24)
+
+    def given(ids, first):
+        trace = lm.trace([*([lm.tokenizer.end] * first), *ids.tolist()], keep="blocks.0.attention.weights")
+        return trace["blocks.0.attention.weights"].diagonal(-1, 1, 2)[:, first:].mean(1)  # [head]
+
+    assert max(given(texts[0], 0)) < 0.5
+    turned = previous.wave_code(torch.tensor([6.0, 7.0]))
+    torch.testing.assert_close(previous.turn_back() @ turned[1], turned[0], rtol=1e-4, atol=1e-5)
+    head = previous.make(lm.model, texts)
+    assert previous.settle(lm.model, texts, head) > 0.9
+    fresh = previous.sample(lm, seed=5, rows=2, length=24)
+    assert all(given(ids, first)[head] > 0.8 for ids in fresh for first in (0, 40))  # other texts, anywhere
+
+
 def test_exhibits_are_the_same_for_the_same_seed_and_never_use_held_out_words(recipes):
     words, documents = recipes("exhibit_words"), recipes("exhibits").documents
     once, again, other = (list(islice(documents(seed), 400)) for seed in (1, 1, 2))
     assert once == again and once != other
-    only = {*words.held_out(words.NAMES), *(plural for _, plural in words.held_out(words.PLURALS))} - {"laws"}
+    only = {*words.held_out(words.NAMES), *(plural for _, plural in words.held_out(words.PLURALS))} - {"laws", "songs"}
     assert only and not only & set(re.findall(r"\w+", " ".join(once)))
 
 
@@ -171,7 +191,7 @@ def test_the_loss_has_the_gradients_it_says(recipes, begin, tmp_path):
         torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)
 
 
-def test_a_training_that_was_ended_goes_on_as_if_it_had_not_been(begin, tmp_path):
+def test_a_training_that_was_ended_goes_on_as_if_it_had_not_been(recipes, begin, tmp_path):
     whole, parts = begin(tmp_path / "whole"), begin(tmp_path / "parts")
     whole.run(4, 2, 60, workers=1, look=4)
     before = parts.shared.weights.clone()
@@ -185,6 +205,8 @@ def test_a_training_that_was_ended_goes_on_as_if_it_had_not_been(begin, tmp_path
     assert torch.equal(
         kept.model.token_embedding.weight, again.shared.view(again.shared.mean, "token_embedding.weight")
     )
+    few = recipes("exhibit_lessons").Lessons(whole.cache, 48, 0, shards=1)
+    assert {few.shard_of(number) for number in range(4)} == {whole.lessons.shard_of(0)}
     assert '"bits_per_byte"' in (tmp_path / "parts" / "log.jsonl").read_text()
 
 

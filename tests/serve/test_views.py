@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -67,6 +68,8 @@ def test_the_document_names_every_parameter_with_its_bounds_and_every_answer(cli
 def test_the_browsers_types_are_those_of_the_declarations():
     ran = subprocess.run([sys.executable, ROOT / "web/scripts/view_types.py", "--check"], stderr=subprocess.PIPE)
     assert ran.returncode == 0, ran.stderr.decode()
+    names = re.findall(r"^export interface (.*) \{$", (ROOT / "web/src/lib/views.ts").read_text(), re.M)
+    assert names and all(name.isidentifier() for name in names)
 
 
 def test_a_token_is_named_by_its_id_or_by_its_text(client, trace, tiny_lm):

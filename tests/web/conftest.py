@@ -77,12 +77,13 @@ def long_lm(tiny_lm) -> Any:
 class Served:
     """A server of the explorer in this process, that can go away and come back."""
 
-    def __init__(self, *models: Any, folders: Sequence[str] = ()):
+    def __init__(self, *models: Any, folders: Sequence[str] = (), tour: Path | None = None):
         pytest.importorskip("fastapi", reason="the extra `serve` is not installed")
         from cutaway.serve.explorer import Explorer
         from cutaway.serve.start import bind
+        from cutaway.serve.tour import TourFile
 
-        self.explorer = Explorer(folders)
+        self.explorer = Explorer(folders, tour=TourFile(tour) if tour else None)
         for lm in models:
             self.explorer.models.add(lm)
         listener = bind()
@@ -94,11 +95,13 @@ class Served:
         import uvicorn
 
         from cutaway.serve.app import create_app
+        from cutaway.serve.stage import Presenting
         from cutaway.serve.start import bind
 
+        app = create_app(self.explorer, parts=[Presenting()])
         listener = listener or bind(self.port)
         self.server = uvicorn.Server(
-            uvicorn.Config(create_app(self.explorer), log_level="error", lifespan="off", timeout_graceful_shutdown=1)
+            uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=1)
         )
         self.thread = threading.Thread(target=self.server.run, args=([listener],), daemon=True)
         self.thread.start()
@@ -138,6 +141,7 @@ def show(browser, served) -> Iterator[Callable[..., Any]]:
         wait: bool = True,
         touch: bool = False,
         within: Any = None,
+        at: Served | None = None,
     ) -> Any:
         context = (within or browser).new_context(
             viewport={"width": width, "height": height}, locale=language, color_scheme="dark" if dark else "light",
@@ -148,7 +152,7 @@ def show(browser, served) -> Iterator[Callable[..., Any]]:
         page = context.new_page()
         page.set_default_timeout(60_000)
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(served.address + place)
+        page.goto((at or served).address + place)
         if wait:
             settled(page)
         return page
@@ -186,7 +190,7 @@ CALM = """
 
 def settled(page: Any) -> None:
     """Wait until nothing on the page is still being asked for, put off or drawn."""
-    page.wait_for_selector("#page-title")
+    page.wait_for_selector("#page-title", state="attached")  # hidden, where a guess comes first
     page.evaluate("window.calmFrames = 0")
     page.wait_for_function(CALM)
     address = page.evaluate("location.href")

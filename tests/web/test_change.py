@@ -8,6 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from cutaway.inspect.change import changed, from_dict
+from cutaway.inspect.metric import KL
 from cutaway.inspect.runs import run
 
 TEXT = "Once upon a time, there was a little girl named Lily. She"
@@ -96,3 +97,29 @@ def test_a_change_that_cannot_be_is_said_and_can_be_removed(show, settle):
     page.get_by_role("button", name="Remove all").click()
     settle(page)
     assert page.locator("[role=alert]").count() == 0
+
+
+def test_heads_are_tinted_by_what_taking_them_out_does_after_the_chosen_token(show, settle, builtin):
+    page = show(f"#/change?text={quote(TEXT)}&position=6")
+    page.wait_for_selector("[data-head][data-effect]")
+    settle(page)
+    for position in (6, 9):
+        found = builtin.sweep(TEXT, what="head", how="zero", metric=KL(position=position))
+        keys = page.query_selector_all("[data-head]")
+        effects = {one.get_attribute("data-head"): float(one.get_attribute("data-effect")) for one in keys}
+        wanted = {
+            f"{layer}.{head}": float(found.values[layer, head])
+            for layer in range(builtin.config.layers)
+            for head in range(builtin.config.heads)
+        }
+        assert effects == pytest.approx(wanted, rel=1e-3, abs=1e-6)
+        tints = {
+            one.get_attribute("data-head"): one.evaluate("one => getComputedStyle(one).backgroundColor") for one in keys
+        }
+        strongest, weakest = max(effects, key=effects.get), min(effects, key=effects.get)
+        assert tints[strongest] != tints[weakest]
+        share = page.locator(f'[data-head="{strongest}"]').evaluate("one => one.style.getPropertyValue('--effect')")
+        assert float(share) == pytest.approx(1)
+        if position == 6:
+            page.locator('[data-column="9"]').click()
+            settle(page)

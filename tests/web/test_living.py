@@ -186,3 +186,37 @@ def test_a_stretch_of_it_is_recorded_as_a_film(show, settle):
     film = Path(made.value.path()).read_bytes()
     assert made.value.suggested_filename.endswith((".webm", ".mp4"))
     assert film[:4] == bytes.fromhex("1a45dfa3") or film[4:8] == b"ftyp"  # Matroska, or MP4
+
+
+def test_heads_apart_the_tied_matrix_and_the_canvas_as_saved(show, settle, builtin, long_lm):
+    page = show(at(lines="heads"))
+    drawn(page, settle)
+    page.wait_for_function(f"{SAID}.heads.length > 0")
+    said, seen = page.evaluate(SAID), run(builtin, TEXT)
+    last = len(seen.ids) - 1
+    for arc in said["heads"]:
+        weight = float(seen[arc["name"]][arc["head"], last, arc["from"]])
+        assert arc["to"] == last and arc["weight"] == pytest.approx(weight, rel=1e-3)
+    strong = sum(int((seen[one][:, last, :last] >= 0.08).sum()) for one in places(builtin.config) if one.endswith("weights"))
+    assert len(said["heads"]) == strong
+    assert page.locator(".heads li").count() == builtin.config.heads
+    assert said["tied"] == ["token_embedding", "logits"]
+    menu = page.locator(".ways details", has_text="Save")
+    menu.locator("summary").click()
+    with page.expect_download() as download:
+        menu.get_by_role("button", name="SVG").click()
+    svg = Path(download.value.path()).read_text()
+    assert "one matrix" in svg and svg.count("<image") > len(seen.ids) and seen.tokens[2].text.replace(" ", "·") in svg
+    assert svg.count('hsl(') >= strong  # a line for each head's weight, in its colour
+    menu.locator("summary").click()
+    with page.expect_download() as download:
+        menu.get_by_role("button", name="PNG").click()
+    picture = Path(download.value.path()).read_bytes()
+    width, height = (int.from_bytes(picture[at : at + 4], "big") for at in (16, 20))
+    assert [width, height] == page.evaluate("(({ width, height }) => [width, height])(document.querySelector('.living'))")
+    text = long_lm.tokenizer.decode(long_lm.ids("the little fox was on the other side of the hill " * 100)[:1_000])
+    page = show(at(text=text, model="long"), wait=False)
+    page.wait_for_selector(".window input")
+    page.get_by_role("slider", name="Which part of the text is shown").fill("500")
+    page.wait_for_function(f"{SAID}.columns.some((one) => one.position === 500) && {SAID}.river.length > 0")
+    assert len(page.evaluate(SAID)["columns"]) == 64

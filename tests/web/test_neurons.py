@@ -61,3 +61,38 @@ def test_no_neuron_is_marked_in_a_layer_that_the_chosen_one_is_not_in(show):
     assert field.locator(".band").count() == 1  # the row of the token only
     page = show("#/neurons?text=Tom+had+a+red+ball&layer=3&neuron=3.7")
     assert page.locator(".activations").first.locator(".band").count() == 2
+
+
+def test_principal_components_have_a_sign_and_what_excites_a_neuron_elsewhere_is_shown(
+    show, settle, builtin, tmp_path, monkeypatch
+):
+    pytest.importorskip("sklearn", reason="the extra `inspect` is not installed")
+    from cutaway.inspect.contexts import contexts, record, recorded_at
+    from cutaway.inspect.factors import factors
+
+    monkeypatch.setenv("CUTAWAY_HOME", str(tmp_path))  # the server is in this process
+    texts = ["Once upon a time there was a fox.", "The dog saw a red ball. It was happy.", TEXT]
+    record(builtin, texts, recorded_at(builtin), corpus="three texts", top=2)
+    page = show(f"#/neurons?text={quote(TEXT)}&parts=3&kind=components&neuron=1.20")
+    page.wait_for_selector(".pick[aria-label^=Component]")
+    page.wait_for_selector("[data-about=contexts] li")
+    settle(page)
+    whole = run(builtin, TEXT)
+    found = factors(whole, 3, method="pca").factors
+    assert values(page, ".pick") == pytest.approx([one.share for one in found], rel=1e-3)
+    page.locator(".pick").nth(1).click()
+    settle(page)
+    line = found[1].tokens.tolist()
+    assert lit(page) == pytest.approx(line, rel=1e-3, abs=1e-5) and min(line) < 0 < max(line)
+    below = [one.get_attribute("class") for one in page.query_selector_all("[data-lit]")]
+    assert ["below" in (one or "") for one in below] == [one < 0 for one in lit(page)]
+    assert "kind=components" in page.url and "lit=components.1" in page.url
+
+    excited = contexts(whole, 1, 20)
+    rows = page.query_selector_all("[data-about=contexts] li")
+    assert len(rows) == len(excited.contexts) == 2 and "three texts" in page.inner_text("aside, main")
+    shown = [float(row.query_selector(".value").inner_text().replace("−", "-")) for row in rows]
+    assert shown == pytest.approx([one.value for one in excited.contexts], rel=0.02, abs=0.01)
+    for row, one in zip(rows, excited.contexts, strict=True):
+        peak = row.query_selector(".peak")
+        assert (peak.text_content() or "").strip() == (one.tokens[one.at].text or "").strip()

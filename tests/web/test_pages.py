@@ -19,7 +19,7 @@ from cutaway.inspect.runs import run
 TEXT = "Once upon a time, there was a little girl named Lily. She"
 SHORT = "The cat"
 PAGES = ("predict", "walk", "attention", "layers", "causes", "neurons", "generate", "change", "weights", "tasks")
-ALL = (*PAGES, "map", "gallery")
+ALL = (*PAGES, "map", "gallery", "learn")
 """With those that draw from answers of their own, which they say in their tests."""
 
 
@@ -372,3 +372,33 @@ def test_bytes_stand_under_the_character_they_belong_to(show):
     assert {sign for sign, *_ in shown} == {"你", "🙂"}
     assert b"".join(bytes.fromhex("".join(held)) for sign, *held in shown if sign == "你") == "你".encode()
     assert "你" in page.locator("main").inner_text()  # and in the labels of the picture
+
+
+def test_each_page_leads_with_something_to_find(show, settle, builtin):
+    """The tree of what may come, factors called by their words, neighbours, waves and roles, the causes as a skyline."""
+    from cutaway.inspect.ahead import ahead
+    from cutaway.inspect.discover import neighbours, waves
+
+    page = show(at("predict"))
+    page.wait_for_selector(".ahead button")
+    ways = ahead(builtin, builtin.ids(TEXT))
+    assert numbers(page, ".ahead") == pytest.approx([one.probability for one in ways], rel=1e-3)
+    last = page.locator(".ahead button").last
+    path = last.get_attribute("data-path")
+    last.click()
+    settle(page)
+    assert f"more={path}" in page.url and len(path.split(".")) == 4
+    page = show(at("weights", word="cat"))
+    near = neighbours(builtin, "cat")
+    page.wait_for_selector(f"[data-neighbours='{near.of.id}']")
+    assert numbers(page, "[data-neighbours]") == pytest.approx(near.cosine.tolist(), rel=1e-3)
+    assert page.locator("[data-waves] polyline").count() == len(waves(builtin).lines)
+    page.locator("[data-role=previous]").click()
+    settle(page)
+    assert "#/attention" in page.url
+    page = show(at("neurons"))
+    page.wait_for_selector(".pick .name")
+    words = page.locator(".pick .name").all_inner_texts()
+    assert all(re.match(r"\d+\. \S", one) for one in words)
+    page = show(at("causes"))
+    assert page.locator(".sky button.column").count() == len(builtin.ids(TEXT))

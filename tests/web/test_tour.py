@@ -21,6 +21,7 @@ from cutaway.models.gpt2.shape import Config
 from cutaway.models.steps import model_map
 from cutaway.serve.app import create_app
 from cutaway.serve.explorer import Explorer
+from cutaway.serve.tour import check_step
 
 SOURCE = Path(__file__).resolve().parents[2] / "web" / "src"
 FILES = sorted((SOURCE / "tour").glob("[0-9]*.json"))
@@ -55,10 +56,11 @@ def short_enough(words: dict[str, str], en: int, zh: int, ru: int) -> bool:
 def test_a_step_says_everything_in_every_language(name):
     step = (STEPS | TO_COME)[name]
     assert {"page", "place", "point", "title", "words", "try"} <= set(step)
-    assert set(step) <= {"page", "place", "facts", "point", "title", "words", "here", "try"}
     assert step["page"] in PAGES
-    assert set(step["place"]) <= {"text", "layer", "from", "step", "settings"}
-    for said in (step["title"], step["words"], step["try"], *step.get("here", [])):
+    check_step(step, name, 1)  # as the step of a tour that somebody wrote
+    own, ask = step.get("own") or {}, step.get("ask") or {}
+    aside = [*own.get("here", []), *filter(None, (own.get("words"), own.get("try"), ask.get("question")))]
+    for said in (step["title"], step["words"], step["try"], *step.get("here", []), *aside, *ask.get("options", [])):
         words = {language: said[language] for language in LANGUAGES}
         gaps = [set(re.findall(GAP, one)) for one in words.values()]
         assert gaps.count(gaps[0]) == 3
@@ -82,7 +84,9 @@ def test_what_a_step_claims_can_be_checked(name):
     assert {one["of"] for one in step.get("facts", {}).values()} <= set(FACTS)
     assert step["place"].get("from", next(iter(asked), None)) in asked | {None}
     used = {step["place"]["from"]} if "from" in step["place"] else set()
-    for claim in step.get("here", []):
+    own, ask = step.get("own") or {}, step.get("ask") or {}
+    guessed = [ask["question"], *ask.get("options", []), {"en": f"{{{ask.get('answer', '')}}}"}] if ask else []
+    for claim in (*step.get("here", []), *own.get("here", []), *guessed):
         names = [*claim.get("if", {}), *(one for one in re.findall(GAP, claim["en"]) if "." in one)]
         assert {one.split(".")[0] for one in names} <= asked
         used |= {one.split(".")[0] for one in names}
@@ -179,9 +183,7 @@ def numbers(page) -> list[float]:
 def test_the_card_says_the_servers_numbers(show, settle, builtin):
     for name in ("why-attention", "up-the-stack", "change", "weights"):
         step, page = STEPS[name], show(f"#/{STEPS[name]['page']}?" + urlencode({"text": "hello", "tour": name}))
-        page.get_by_role("link", name="Set this step up again").click()
-        page.wait_for_selector("p.here[data-claim]:not([data-claim='-1'])")
-        settle(page)
+        follow(page, settle, name)
         found = answers(builtin, step)
         at = held(step, found)
         assert page.locator("p.here").get_attribute("data-claim") == str(at), name
@@ -193,9 +195,7 @@ def test_the_card_says_the_servers_numbers(show, settle, builtin):
             place = found[step["place"]["from"]]
             assert f"layer={place['layer']['value']}" in page.url and f"head={place['head']['value']}" in page.url
     page = show("#/change?" + urlencode({"text": "hello", "tour": "change"}))
-    page.get_by_role("link", name="Set this step up again").click()
-    page.wait_for_selector("p.here[data-claim]:not([data-claim='-1'])")
-    settle(page)
+    follow(page, settle, "change")
     missed = answers(builtin, STEPS["change"])["missed"]
     assert f'"layer":{missed["layer"]["value"]},"head":{missed["head"]["value"]}' in unquote_plus(page.url)
 
@@ -206,8 +206,15 @@ def inside(page, selector: str) -> bool:
     return card["y"] + card["height"] <= box["y"] and box["y"] + box["height"] <= page.viewport_size["height"] - 40
 
 
+def reveal(page, name: str) -> None:
+    """See what a step asks to be guessed first."""
+    if "ask" in STEPS[name]:
+        page.get_by_role("button", name="Show without a guess").click()
+
+
 def follow(page, settle, name: str) -> None:
     page.get_by_role("link", name="Set this step up again").click()
+    reveal(page, name)
     if STEPS[name].get("here"):
         page.wait_for_selector("p.here[data-claim]:not([data-claim='-1'])")
     settle(page)
@@ -333,11 +340,12 @@ def test_the_tour_is_walked_from_the_offer_to_its_end(show, settle):
     for i, name in enumerate(SHOWN):
         step = STEPS[name]
         settle(page)
-        page.wait_for_selector("[data-toured]")
+        page.wait_for_selector("[data-toured]", state="attached")
         assert page.locator("#tour-title").inner_text() == step["title"]["en"], name
         assert progress(page) == f"Tour: step {i + 1} of {len(SHOWN)}"
         assert f"/{step['page']}?" in page.url and f"tour={name}" in page.url
         assert marked(page) == step["point"], name
+        reveal(page, name)
         if step.get("here"):
             page.wait_for_selector("p.here[data-claim]:not([data-claim='-1'])")
         assert "{" not in page.locator("#tour-words").inner_text()
@@ -419,7 +427,7 @@ def test_on_a_phone_the_words_and_what_they_point_at_are_both_seen(show, languag
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_axe_finds_nothing_in_the_tour(show, axe, dark):
-    for place in ("", "#/attention?text=Tom&tour=heads"):
+    for place in ("", "#/attention?text=Tom&tour=heads", "#/?tour=why-attention", "#/?tour=softmax&present=1"):
         page = show(place, dark=dark)
         page.add_script_tag(content=axe)
         found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")

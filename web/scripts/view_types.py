@@ -37,10 +37,15 @@ def answers(document: dict[str, Any]) -> dict[str, Any]:
     return dict(sorted(found.items()))
 
 
+def type_name(schema: str) -> str:
+    """A schema that is asked and answered with has two names, "Shown-Input" and "Shown-Output": the answer is told."""
+    return schema.removesuffix("-Output")
+
+
 def as_type(schema: dict[str, Any]) -> str:
     """A schema as a TypeScript type."""
     if "$ref" in schema:
-        return schema["$ref"].rpartition("/")[2]
+        return type_name(schema["$ref"].rpartition("/")[2])
     if "anyOf" in schema:
         return " | ".join(as_type(one) for one in schema["anyOf"])
     if "enum" in schema or "const" in schema:
@@ -60,7 +65,7 @@ def interface(name: str, schema: dict[str, Any]) -> str:
     required = schema.get("required", [])
     lines = [f"  {one}{'' if one in required else '?'}: {as_type(kind)};" for one, kind in schema["properties"].items()]
     about = f"/** {schema['description']} */\n" if schema.get("description") else ""
-    return f"{about}export interface {name} {{\n" + "\n".join(lines) + "\n}\n"
+    return f"{about}export interface {type_name(name)} {{\n" + "\n".join(lines) + "\n}\n"
 
 
 def written() -> str:

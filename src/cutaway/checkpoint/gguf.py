@@ -97,6 +97,11 @@ def refuse(config: Config, tokenizer: Tokenizer, path: Path, kind: str) -> None:
         raise CutawayError(f"GGUF has no kind {kind!r}.{nearest(kind, KINDS)} Choose from: {', '.join(KINDS)}.")
     if path.is_dir():
         raise CutawayError(f"{path} is a folder: name the file to write, such as {path / 'model.gguf'}.")
+    if config.relative:
+        raise CutawayError(
+            "This model has relative attention, which llama.cpp's GPT-2 does not know: a GGUF file cannot carry it. "
+            "A folder (--to huggingface) and a packed file (--to cutaway-int8) can."
+        )
     if config.activation != "gelu_tanh":
         raise CutawayError(
             f"This model's MLP uses {config.activation}, and llama.cpp always runs GPT-2 with gelu_tanh: "
@@ -159,6 +164,7 @@ def add_vocabulary(writer: gguf.GGUFWriter, config: Config, tokenizer: Tokenizer
 def named(model: GPT) -> Iterator[tuple[str, Tensor]]:
     """Every tensor under the name llama.cpp knows it by; their layout is ours: [out, in]."""
     yield "token_embd.weight", model.token_embedding.weight
+    assert model.position_embedding is not None  # see `refuse`
     yield "position_embd.weight", model.position_embedding.weight
     for layer, block in enumerate(model.blocks):
         assert isinstance(block, Block)

@@ -43,6 +43,11 @@ def write_onnx(model: GPT, path: Path, progress: Callable[[int, int], None] | No
     path = Path(path)
     if path.is_dir():
         raise CutawayError(f"{path} is a folder: name the file to write, such as {path / 'model.onnx'}.")
+    if model.config.relative:
+        raise CutawayError(
+            "This model has relative attention, which is not written to ONNX. "
+            "A folder (--to huggingface) and a packed file (--to cutaway-int8) can carry it."
+        )
     graph = build(model)
     total, done = sum(weight.nbytes for weight in graph.weights), 0
 
@@ -134,6 +139,7 @@ def build(model: GPT) -> Graph:
     """The whole machine: `input_ids` to `logits`."""
     graph, config = Graph(), model.config
     embedding = graph.weight("token_embedding.weight", model.token_embedding.weight)
+    assert model.position_embedding is not None  # see `write_onnx`
     positions = graph.weight("position_embedding.weight", model.position_embedding.weight)
     tokens = graph.add("token_embedding", "Gather", embedding, "input_ids")  # [batch, query, width]
     places = graph.add("position_embedding", "Gather", positions, "position_ids")  # [batch, query, width]

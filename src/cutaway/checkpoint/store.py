@@ -20,6 +20,9 @@ from cutaway.home import cutaway_home, user_cache
 SOURCE = "cutaway-source.json"
 """The file in a folder of ours that says where the others came from, and their checksums."""
 
+KINDS = ("gpt2", "cutaway-gpt2")
+"""The `model_type`s of what we can read."""
+
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 _NAME = re.compile(r"(\w([\w.-]{0,94}\w)?/)?\w([\w.-]{0,94}\w)?", re.ASCII)
@@ -88,7 +91,7 @@ def local() -> list[LocalModel]:
     models: dict[tuple[str, str], LocalModel] = {}
     for home in _homes():
         for folder in home.models():
-            if not (folder / SOURCE).is_file() and _json(folder / "config.json").get("model_type") != "gpt2":
+            if not (folder / SOURCE).is_file() and _json(folder / "config.json").get("model_type") not in KINDS:
                 continue  # Hugging Face's cache holds models of every kind
             size = sum(path.stat().st_size for path in inside(folder) if path.is_file())
             models.setdefault((home.name, folder.name), LocalModel(home.name, folder.name, folder, size))

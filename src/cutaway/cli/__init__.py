@@ -21,9 +21,9 @@ from cutaway.errors import CutawayError
 
 VERBS = (
     "explore", "serve", "generate", "predict", "tokens", "parameters", "train", "evaluate", "translate", "summarize",
-    "classify", "pull", "convert", "bench", "inspect",
+    "classify", "compose", "pull", "convert", "bench", "inspect", "tour",
 )  # fmt: skip
-"""In the order of the help; each is a file, and a function in it (`inspect` is a family of them)."""
+"""In the order of the help; each is a file, and a function in it (`inspect` and `tour` are families of them)."""
 
 ABOUT = "GPT-2 with the casing off: run it, look inside, train and export your own."
 START = 'Start with: cutaway explore, or cutaway generate "Once upon a time"'
@@ -46,8 +46,8 @@ def carry_out(args: list[str]) -> Any:
     [verb, *rest] = rest
     if verb not in VERBS:
         raise reader.no_command("cutaway", verb, VERBS)
-    if verb == "serve" and rest[:1] == ["keys"]:
-        return call_keys(rest[1:])
+    if verb == "tour" or (verb == "serve" and rest[:1] == ["keys"]):
+        return call_below(verb, rest)
     return call_view(rest) if verb == "inspect" else call(f"cutaway {verb}", find_verb(verb), rest)
 
 
@@ -67,21 +67,22 @@ def call_view(args: list[str]) -> Any:
     return call(f"cutaway inspect {view}", views[view], rest)
 
 
-def call_keys(args: list[str]) -> Any:
-    """`cutaway serve keys`: add, list and revoke are verbs below it."""
-    from cutaway.cli import keys
-
-    command = "cutaway serve keys"
-    flags, rest = reader.leading_flags(command, args)
+def call_below(verb: str, args: list[str]) -> Any:
+    """`cutaway serve keys` and `cutaway tour`: a few verbs below a name."""
+    command, rest = (f"cutaway {verb}", args) if verb == "tour" else (f"cutaway {verb} {args[0]}", args[1:])
+    family = importlib.import_module(f"cutaway.cli.{command.split()[-1]}")
+    flags, rest = reader.leading_flags(command, rest)
     if reader.HELP in flags or not rest:
-        return show_commands(command, keys.ABOUT, (), {name: summary(verb) for name, verb in keys.VERBS.items()})
+        return show_commands(command, family.ABOUT, (), {name: summary(one) for name, one in family.VERBS.items()})
     [verb, *rest] = rest
-    if verb not in keys.VERBS:
-        raise reader.no_command(command, verb, keys.VERBS)
-    return call(f"{command} {verb}", keys.VERBS[verb], rest)
+    if verb not in family.VERBS:
+        raise reader.no_command(command, verb, family.VERBS)
+    return call(f"{command} {verb}", family.VERBS[verb], rest)
 
 
 def first_line(verb: str) -> str:
+    if verb == "tour":
+        return str(importlib.import_module("cutaway.cli.tour").ABOUT)
     return INSPECT if verb == "inspect" else summary(find_verb(verb))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -16,15 +17,19 @@ from cutaway.errors import CutawayError
 
 if TYPE_CHECKING:
     from cutaway.evaluate.lambada import Lambada
+    from cutaway.evaluate.performances import Performed
     from cutaway.evaluate.perplexity import Perplexity
     from cutaway.tasks.scores import Score
 
-TEXT, RECORDS = "Text", "Records of a task"
+TEXT, RECORDS, MUSIC = "Text", "Records of a task", "Performances"
 
 
 def evaluate(
     on: Annotated[
-        str, option("--on", value="DATA", help="wikitext2, wikitext103, lambada, or a file or folder of your own.")
+        str,
+        option(
+            "--on", value="DATA", help="wikitext2, wikitext103, lambada, or a file or folder of your own, of MIDI too."
+        ),
     ],
     window: Annotated[
         int | None,
@@ -58,6 +63,10 @@ def evaluate(
             "--column", value="FIELD=NAME", panel=RECORDS, help="Which column of the file a field is in. Repeatable."
         ),
     ] = None,
+    against: Annotated[
+        Path | None,
+        option("--against", value="FOLDER", panel=MUSIC, help="MIDI files to compare with those of --on."),
+    ] = None,
     limit: Annotated[int | None, option("--limit", value="N", help="Only the first N records or documents.")] = None,
     model: options.Model = "builtin",
     tokenizer: options.TokenizerName = None,
@@ -71,12 +80,21 @@ def evaluate(
 
     A translator by BLEU, a summarizer by ROUGE, a classifier by its accuracy, on records like those it was trained on.
 
+    A pianist by its loss on MIDI files, per event and per note; and performances by density, dynamics, repetition.
+
     Example: cutaway evaluate --on wikitext2 --model gpt2
 
     Example: cutaway evaluate --on test.tsv --model my-translator
+
+    Example: cutaway evaluate --on composed --against played
     """
     from cutaway.tasks import load_task
 
+    if is_midi(on):
+        evaluate_music(on, against, limit, window, stride, model, device, as_json)
+        return
+    if against is not None:
+        raise CutawayError("--against compares MIDI files: --on must name some, too.")
     columns = read_columns(column or [])
     folder = options.locate(model)
     task = load_task(folder)
@@ -97,6 +115,63 @@ def evaluate(
     show(found.result)
     screen.show()
     screen.show(found.how)
+
+
+def is_midi(on: str) -> bool:
+    """Whether MIDI files are meant; asked without anything heavy."""
+    path = Path(on)
+    files = path.rglob("*") if path.is_dir() else [path]
+    return any(one.suffix.lower() in (".mid", ".midi") for one in files)
+
+
+def evaluate_music(
+    on: str,
+    against: Path | None,
+    limit: int | None,
+    window: int | None,
+    stride: int | None,
+    model: str,
+    device: str | None,
+    as_json: bool,
+) -> None:
+    """Performances, and how well a pianist predicts them: the one that is named or included, if there is one."""
+    from cutaway.checkpoint.locate import PIANIST, SHIPPED
+
+    included = PIANIST if PIANIST in SHIPPED else None
+    name = included if model == "builtin" else model
+    lm = None if name is None else options.load(name, device, None)
+    with screen.working("reading"):
+        from cutaway.evaluate.performances import evaluate_performances
+    with counting(on) as report:
+        found = evaluate_performances(on, lm, against, limit, window, stride, report)
+    if as_json:
+        screen.show_json(found.as_dict())
+        return
+    for sentence in found.refused:
+        screen.aside(sentence)
+    show_performances(found)
+    screen.show()
+    screen.show(found.how)
+
+
+def show_performances(found: Performed) -> None:
+    """A table: where nine of ten performances lie, and beside it where those compared with do."""
+    if found.loss is not None:
+        screen.show(f"nats per event  {found.loss.nats_per_token:.4f}")
+        screen.show(f"nats per note   {found.loss_per_note:.4f}")
+        screen.show()
+    beside = f"  {'compared with':>28}  {'within':>7}" if found.reference else ""
+    screen.show(Text(f"{'':<12}{'5 %':>10}{'median':>10}{'95 %':>10}{beside}", "dim"))
+    for name, one in found.measures.items():
+        line = f"{name:<12}{one.low:>10.2f}{one.middle:>10.2f}{one.high:>10.2f}"
+        if other := found.reference.get(name):
+            line += f"  {other.low:>8.2f}{other.middle:>10.2f}{other.high:>10.2f}  {100 * found.within[name]:>5.0f} %"
+        screen.show(line)
+    from cutaway.music.statistics import CLASSES
+
+    screen.show()
+    shares = "  ".join(f"{name} {100 * share:.0f}" for name, share in zip(CLASSES, found.pitch_classes, strict=True))
+    screen.show(f"notes, in percent: {shares}")
 
 
 def read_columns(given: list[str]) -> dict[str, str | int]:

@@ -57,6 +57,13 @@ def explore(
         list[str] | None,
         options.option("--moment", value="LINK", help="--export: show this link, or those in a file; repeatable."),
     ] = None,
+    tour: Annotated[
+        Path | None, options.option("--tour", value="FILE", help="Show a tour of your own: cutaway tour new FILE.")
+    ] = None,
+    remote: Annotated[
+        bool,
+        options.option("--remote", help="Let a phone in your network be the remote control of a presentation."),
+    ] = False,
     temperature: options.Temperature = None,
     top_k: options.TopK = None,
     seed: options.Seed = None,
@@ -68,7 +75,8 @@ def explore(
 ) -> None:
     """Open the explorer in the browser: every number of the model, on your own text.
 
-    It runs on this machine only, needs no network, and ends with Ctrl-C.
+    It runs on this machine only, needs no network, and ends with Ctrl-C. (With --remote a second port is open to
+    the network. It answers the remote control of a presentation, by a secret link, and nothing else.)
 
     With --terminal (or --json): a number picks a token, Enter takes the most likely one, other text is
     added, and a colon starts a command; :? lists them.
@@ -94,8 +102,10 @@ def explore(
     if not (terminal or as_json):
         if seed is not None:
             raise CutawayError("The page draws its own random numbers: --seed works only with --terminal.")
-        in_browser(begun, model, port, not no_browser, device, dtype, tokenizer)
+        in_browser(begun, model, port, not no_browser, device, dtype, tokenizer, tour, remote)
         return
+    if tour or remote:
+        raise CutawayError("A tour is shown in the browser: --tour and --remote do not go with --terminal.")
     lm = options.load(model, device, dtype, tokenizer=tokenizer)
     settings = lm.settings(options.given_settings(temperature, top_k), None)  # refuses what cannot be
     explorer = Explorer(lm, seed, State((), settings.temperature, settings.top_k))
@@ -105,7 +115,15 @@ def explore(
 
 
 def in_browser(
-    text: str, model: str, port: int, show: bool, device: str | None, dtype: str | None, tokenizer: str | None = None
+    text: str,
+    model: str,
+    port: int,
+    show: bool,
+    device: str | None,
+    dtype: str | None,
+    tokenizer: str | None = None,
+    tour: Path | None = None,
+    remote: bool = False,
 ) -> None:
     """Serve the page until Ctrl-C; the model wakes while the browser opens."""
     from cutaway.serve import start
@@ -113,17 +131,32 @@ def in_browser(
     start.require()
     start.share_the_cores()
     from cutaway.serve.explorer import Explorer as Server
+    from cutaway.serve.tour import TourFile
     from cutaway.tasks import load_task
+
+    given = TourFile(tour) if tour else None
+    first = ""
+    if given:
+        first = given.get()["steps"][0]["name"]  # says what is wrong with the file before anything is opened
+        model = given.get()["model"] or model if model == "builtin" else model
 
     judges = load_task(options.locate(model)).outputs > 0  # a classifier has no next token to look at
     name = str(Path(model).resolve()) if Path(model).exists() else model
-    server = Server([name] if Path(model).exists() else [], device, dtype, {name: tokenizer} if tokenizer else {})
+    server = Server(
+        [name] if Path(model).exists() else [], device, dtype, {name: tokenizer} if tokenizer else {}, given
+    )
     listener = start.bind(port)
-    address = start.address(listener, name, text, "tasks" if judges else "predict")
+    door = start.bind(host="0.0.0.0") if remote else None
+    address = start.address(listener, name, text, "tasks" if judges else "predict", first)
 
     def ready() -> None:
         server.models.wake("builtin" if judges else name)
         screen.show(f"The explorer is at {address}")
+        if door:
+            screen.show(
+                f"A phone can be the remote control, on port {door.getsockname()[1]}: press Present, then Remote.",
+                style="dim",
+            )
         if show and start.has_screen():
             start.open_browser(address)
             screen.show("It opens in your browser; press Ctrl-C to stop.", style="dim")
@@ -133,7 +166,7 @@ def in_browser(
             screen.show(f"  ssh -L {listener.getsockname()[1]}:127.0.0.1:{listener.getsockname()[1]} THIS_MACHINE")
 
     with suppress(KeyboardInterrupt):
-        start.run(server, listener, ready)
+        start.run(server, listener, ready, door)
 
 
 @dataclass(frozen=True)

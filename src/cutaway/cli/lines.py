@@ -81,17 +81,27 @@ def untrained(model: str, task: Task, wanted: str, data: str) -> CutawayError:
     )
 
 
+INCLUDED = {
+    "translator": "by the small translator included, which knows short, everyday sentences and gets others wrong",
+    "summarizer": "by the small summarizer included, which writes titles for abstracts of papers and gets much wrong",
+}
+
+
 def show_answers(model: str, answers: Iterable[Answer], as_json: bool) -> None:
-    """Each answer as it comes: a line for a line, or JSON. What was not read or not finished is told at the end."""
+    """Each answer as it comes: a line for a line, or JSON. What was not read or not finished is told at the end, and,
+    to a person, how far the model that wrote them can be trusted if it is one of those included."""
     count = cut = unended = 0
     for answer in answers:
         count, cut, unended = count + 1, cut + (answer.cut > 0), unended + (not answer.whole)
         if as_json:
-            screen.show_json({"model": model, **asdict(answer)})
+            note = {"note": INCLUDED[model]} if model in INCLUDED else {}
+            screen.show_json({"model": model, **asdict(answer), **note})
         else:
             screen.put(re.sub(r"\s*[\r\n]\s*", " ", answer.text) + "\n")
     if not as_json:
         tell(count, {"too long, and read without its end": cut, "broken off before its end": unended})
+        if model in INCLUDED and screen.err.is_terminal:
+            screen.aside(INCLUDED[model])
 
 
 def tell(count: int, notes: dict[str, int]) -> None:

@@ -23,7 +23,7 @@ def train(
         list[Path] | None,
         argument(
             metavar="DATA",
-            help="Files and folders of .txt, .jsonl, .tsv, .csv or .parquet, compressed or not; or a recipe.",
+            help="Files and folders of .txt, .jsonl, .tsv, .csv, .parquet or .mid, compressed or not; or a recipe.",
         ),
     ] = None,
     task: Annotated[
@@ -31,7 +31,8 @@ def train(
         option(
             "--task",
             value="TASK",
-            help="language, completion, chat, translation, summary, classification, entailment, similarity or choice. "
+            help="language, completion, chat, translation, summary, classification, entailment, similarity, choice or "
+            "performance (MIDI). "
             "[dim]\\[default: language, or that of --from][/]",
         ),
     ] = None,

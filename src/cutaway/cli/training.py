@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
 from itertools import groupby
@@ -129,6 +129,7 @@ def plan(event: Prepared) -> Iterator[str]:
     made = f"going on from {model.from_}" if model.from_ else shape
     learning = "" if event.learning == event.parameters else f", of which {event.learning:,} learn"
     yield f"Model: {made}; {event.parameters:,} parameters{learning}"
+    yield from event.data.refused
     yield f"Data: {event.data}"
     for why, group in groupby(event.choices, key=lambda choice: choice.why):
         chosen = ", ".join(f"{choice.key} = {number(choice.value)}" for choice in group)
@@ -157,16 +158,17 @@ def measured(event: Evaluated, last: Step | None) -> str:
     parts = [f"step {event.step:,}"]
     if last is not None and last.step == event.step:
         parts.append(f"loss {last.loss:.3f}")
-    parts += held_out(event.held_loss, event.bits_per_byte, event.accuracy)
+    parts += held_out(event.held_loss, event.bits_per_byte, event.accuracy, event.metrics)
     if last is not None and last.step < last.steps:
         parts += [f"{last.tokens_per_second:,.0f} tokens/s", f"{duration(last.seconds_left)} left"]
     return " · ".join(parts)
 
 
-def held_out(loss: float | None, bits: float | None, accuracy: float | None) -> list[str]:
+def held_out(loss: float | None, bits: float | None, accuracy: float | None, metrics: Mapping[str, float]) -> list[str]:
     parts = [] if loss is None else [f"held-out loss {loss:.3f}"]
     parts += [] if bits is None else [f"{bits:.3f} bits per byte"]
-    return parts + ([] if accuracy is None else [f"{100 * accuracy:.1f} % right"])
+    parts += [] if accuracy is None else [f"{100 * accuracy:.1f} % right"]
+    return parts + [f"{value:.3f} per note" for name, value in metrics.items() if name == "loss_per_note"]
 
 
 def sample(event: Sampled) -> str:
@@ -179,7 +181,7 @@ def sample(event: Sampled) -> str:
 def result(report: Report) -> str:
     parts = [f"{report.step:,} steps in {duration(report.time)}"]
     parts += [] if report.loss is None else [f"loss {report.loss:.3f}"]
-    parts += held_out(report.held_loss, report.bits_per_byte, report.accuracy)
+    parts += held_out(report.held_loss, report.bits_per_byte, report.accuracy, report.metrics)
     parts += [] if report.kept_step == report.step else [f"the best weights, of step {report.kept_step:,}"]
     return " · ".join(parts)
 

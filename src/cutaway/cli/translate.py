@@ -25,7 +25,7 @@ def translate(
 ) -> None:
     """Translate a text, or many, line by line.
 
-    The translator included knows short, everyday sentences: English becomes French, and French becomes English.
+    The translator included is small and knows short, everyday sentences: English becomes French, and French becomes English.
 
     The text is the argument; a file or a pipe has one on each line, and each line is answered by one.
 

@@ -187,8 +187,8 @@ def look_up(at: At) -> Made:
 
 
 def add(at: At) -> Made:
-    """Two vectors added, number by number."""
-    a, b = float(at.vector(0)[at.column]), float(at.vector(1)[at.column])
+    """Two vectors added, number by number; or two tables of scores."""
+    a, b = (float(at.of_head(number)[at.position, at.column]) for number in (0, 1))
     return Made("add", a + b, {"a": a, "b": b})
 
 
@@ -223,6 +223,22 @@ def score(at: At) -> Made:
     dot = float(terms.sum())
     parts = {"sum": dot, "width": len(query), "scale": scale}
     return Made("score", dot * scale, parts, query, key, terms)
+
+
+def distance(at: At) -> Made:
+    """Query times what was learned of so many tokens back, times the scale; for what comes later there is none."""
+    query, learned, back = at.of_head()[at.position], at.module.distances, at.position - at.column
+    if back < 0:
+        return Made("given", float(at.run[at.place.name][at.head, at.position, at.column]))
+    row = learned[at.head, learned.shape[1] - 1 - back].double()
+    terms, scale = query * row, at.module.scale
+    dot = float(terms.sum())
+    return Made("score", dot * scale, {"sum": dot, "width": len(query), "scale": scale}, query, row, terms)
+
+
+def copy(at: At) -> Made:
+    """The very same number."""
+    return Made("given", float(at.vector()[at.column]))
 
 
 def mask(at: At) -> Made:
@@ -287,6 +303,6 @@ SHARES: dict[str, Callable[[Tensor], Tensor]] = {
 
 MAKERS: dict[str, Callable[[At], Made]] = {
     "look up": look_up, "add": add, "norm": norm, "linear": linear, "score": score, "mask": mask, "softmax": softmax,
-    "mix": mix, "merge": merge, "activate": activate,
+    "mix": mix, "merge": merge, "activate": activate, "distance": distance, "copy": copy,
 }  # fmt: skip
 """How each operation of a model's map is made."""

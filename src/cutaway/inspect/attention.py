@@ -16,6 +16,7 @@ from cutaway.errors import CutawayError, nearest
 from cutaway.inspect.numbers import Array, Axes, Table, ViewResult, array, rounded
 from cutaway.inspect.runs import Run
 from cutaway.inspect.values import hidden_as_nan
+from cutaway.models.architecture import places
 
 PARTS = ("queries", "keys", "values", "scores", "masked", "weights", "output", "merged", "projected")
 
@@ -101,7 +102,7 @@ def attention(
         queries=part("queries", rows),
         keys=part("keys", given),
         values=part("values", given),
-        scores=part("scores", rows, seen),
+        scores=part("placed" if f"{at}.placed" in places(run.lm.config) else "scores", rows, seen),
         masked=part("masked", rows, seen),
         weights=part("weights", rows, seen),
         output=part("heads", rows),

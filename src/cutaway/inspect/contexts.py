@@ -262,14 +262,25 @@ def finish(found: Record) -> None:
 
 
 def find_record(lm: LanguageModel, what: str = "neuron") -> Record | None:
-    """What was recorded for these weights: on this machine, or what ships."""
+    """What was recorded for these weights: on this machine, or what ships. Of a model that ships, a record that was
+    made with other weights is refused: it would show what excites another one.
+    """
     made_by = fingerprint(lm.model)
-    own = recorded_at(lm, what)
+    own, other = recorded_at(lm, what), None
     for path in (own, *sorted((DATA / "contexts").glob("*.safetensors"))):
         if path.exists():
             found = Record.load(path)
-            if found.about["model"] == made_by and found.about["what"] == what and found.finished:
+            if found.about["what"] != what or not found.finished:
+                continue
+            if found.about["model"] == made_by:
                 return found
+            other = path if found.about["name"] == lm.name else other
+    if other is not None:
+        raise CutawayError(
+            f"{other} was recorded with other weights than those of {lm.name}. Record it again: make contexts.",
+            "other_weights",
+            model=lm.name,
+        )
     return None
 
 

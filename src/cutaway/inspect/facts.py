@@ -25,6 +25,8 @@ from cutaway.inspect.runs import Run, run
 from cutaway.inspect.saliency import saliency
 from cutaway.models.gpt2.shape import SIZES
 
+IN_TEXT = ("at", "start", "end", "word")
+"""What a question calls words of its text."""
 CANDIDATES = 4
 """Heads that are really taken out, to find the one that is missed most."""
 
@@ -66,11 +68,17 @@ def position(seen: Run, at: int) -> Fact:
     return {} if at == len(seen) - 1 else {"position": count(at)}
 
 
-def facts(seen: Run, asked: Mapping[str, Mapping[str, Any]]) -> dict[str, Fact]:
-    """Each of these facts about a text carried through the model, by the name it was asked under."""
+def facts(seen: Run, asked: Mapping[str, Mapping[str, Any]], own: bool = False) -> dict[str, Fact]:
+    """Each of these facts about a text carried through the model, by the name it was asked under.
+
+    With `own`, the text is another than the questions were written for: a word that does not occur in it is left out,
+    and the fact is about what it is about by itself (the last token; what that one looks at; the word most cut up).
+    """
     found = {}
     for name, question in asked.items():
         given = {key: value for key, value in question.items() if key != "of"}
+        if own:
+            given = {key: value for key, value in given.items() if key not in IN_TEXT or occurs(seen, value)}
         kind = question.get("of", "")
         if kind not in FACTS:
             raise CutawayError(f"There is no fact of the kind {kind!r}.{nearest(str(kind), FACTS)}")
@@ -97,7 +105,11 @@ def place_of(seen: Run, word: str) -> int:
     return len(seen) - 1
 
 
-def place(seen: Run, at: str) -> Fact:
+def occurs(seen: Run, word: Any) -> bool:
+    return isinstance(word, str) and word.encode() in b"".join(token.bytes for token in seen.tokens)
+
+
+def place(seen: Run, at: str = "") -> Fact:
     """Where a word stands."""
     found = place_of(seen, at)
     return {"token": words(seen.tokens[found]), **position(seen, found)}
@@ -140,8 +152,9 @@ def loop(seen: Run, tokens: int = 60, seed: int = 1) -> Fact:
     }  # fmt: skip
 
 
-def cut(seen: Run, word: str) -> Fact:
-    """How a text is cut: its tokens and words, and the pieces of one word."""
+def cut(seen: Run, word: str = "") -> Fact:
+    """How a text is cut: its tokens and words, and the pieces of one word, of the one with the most if none is named."""
+    word = word or max(seen.text.split() or [""], key=lambda one: pieces_of(seen, one))
     before = place_of(seen, word)
     pieces = [seen.tokens[before]]
     while len(b"".join(piece.bytes for piece in pieces).strip()) < len(word.encode()):
@@ -151,6 +164,10 @@ def cut(seen: Run, word: str) -> Fact:
         "words": count(len(seen.text.split())), "tokens": count(len(seen)), "pieces": count(len(pieces)),
         "list": words(*pieces),
     }  # fmt: skip
+
+
+def pieces_of(seen: Run, word: str) -> int:
+    return min(len(seen.lm.ids(word)), len(seen.lm.ids(f" {word}")))
 
 
 @torch.no_grad()
@@ -168,9 +185,13 @@ def alike(seen: Run, at: str = "") -> Fact:
     }  # fmt: skip
 
 
-def looking(seen: Run, start: str, end: str) -> Fact:
-    """The head that looks most from one word to another, and what else that row of its table says."""
-    here, key = place_of(seen, start), place_of(seen, end)
+def looking(seen: Run, start: str = "", end: str = "") -> Fact:
+    """The head that looks most from one word to another, and what else that row of its table says.
+
+    Without an end: to the token that some head looks at most, other than itself and the first, where many just rest.
+    """
+    here = place_of(seen, start)
+    key = place_of(seen, end) if end else looked_at(seen, here)
     found = attention.looking(seen, here, key)
     layer, head, weight = found.layer, found.head, found.weight
     row = seen[f"blocks.{layer}.attention.weights"][head, here, : here + 1].float()
@@ -182,6 +203,14 @@ def looking(seen: Run, start: str, end: str) -> Fact:
         "share": percent(row[best]), "score": number(scores[best]), "is_most": count(best == key),
         **position(seen, here),
     }  # fmt: skip
+
+
+def looked_at(seen: Run, here: int) -> int:
+    """The token that some head looks at most from here: not the first, nor this one, unless there are no others."""
+    if here < 2:
+        return 0
+    rows = [seen[f"blocks.{layer}.attention.weights"][:, here, 1:here] for layer in range(seen.lm.config.layers)]
+    return 1 + int(torch.stack(rows).float().amax((0, 1)).argmax())
 
 
 def kinds(seen: Run) -> Fact:

@@ -1,13 +1,15 @@
 """A forward pass taken up in the middle: pieces of one run put into another, and only what they change computed.
 
 The texts are read once. A patched copy of the base run (a *cell*) joins the batch at the block that it first changes,
-and has rows only from the first token it changes: of the tokens before, the keys and values are at hand.
+and has rows only from the first token it changes: of the tokens before, the keys and values are at hand. The rows of
+all cells stand together, without padding, so that a block multiplies once for all of them.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, cast
 
 import torch
@@ -19,7 +21,8 @@ from cutaway.parts.trace import Fused, Trace
 if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
 
-STREAM = ("residual.0", "blocks.*.residual", "blocks.*.attention.keys", "blocks.*.attention.values", "final_norm")
+QKV = ("queries", "keys", "values")
+STREAM = ("residual.0", "blocks.*.residual", *(f"blocks.*.attention.{name}" for name in QKV), "final_norm")
 PIECES = {
     "residual": (),
     "attention": ("blocks.*.attention.output",),
@@ -33,6 +36,7 @@ UNITS = {"head": "head", "attention pattern": "head", "neuron": "neuron"}
 """What a piece is of, where it is not one token: then it is patched at all tokens."""
 NEEDS = (
     "config.layers", "config.heads", "config.head_width", "read", "score", "token_embedding.weight", "final_norm",
+    "blocks.0.attention_norm", "blocks.0.attention.queries_keys_values", "blocks.0.attention.attend",
     "blocks.0.attention.projection", "blocks.0.mlp", "blocks.0.mlp_norm",
 )  # fmt: skip
 """What is asked of the model itself, with blocks that are run one by one, as GPT-2's are."""
@@ -102,26 +106,84 @@ class Pair:
         return kinds.get(self.what, TokenPatches)(self)
 
     @torch.no_grad()
-    def carry(self, cells: Sequence[Cell], patches: Patches) -> Tensor:
-        """These patched runs to the end: what leaves the final norm, from the first token that one of them changes,
-        or at the last token only. [cell, token, width]
+    def carry(self, cells: Sequence[Cell], patches: Patches) -> list[Tensor]:
+        """These patched runs to the end: what leaves the final norm, of each from the first token that it changes, or
+        at the last token only. [token, width] each
         """
-        start, stream, order = min(cell.start for cell in cells), None, list[Cell]()
-        for layer in range(min(cell.enters for cell in cells), self.layers + 1):
-            joining = [cell for cell in cells if cell.enters == layer]
-            if joining:
-                new = patches.entering(joining, self.window(layer, start))
-                stream, order = new if stream is None else torch.cat((stream, new)), order + joining
-            if stream is not None and layer < self.layers:
-                stream = self.block(layer)(stream, watch=self.resumed(layer, start))
-        assert stream is not None
-        place = {cell: at for at, cell in enumerate(order)}
-        return self.lm.model.final_norm(stream[[place[cell] for cell in cells]])
+        entering = defaultdict[int, dict[int, list[Cell]]](dict)
+        for cell in cells:
+            entering[cell.enters].setdefault(cell.start, []).append(cell)
+        runs = list[Runs]()
+        for layer in range(min(entering), self.layers + 1):
+            for start, some in entering[layer].items():
+                stream = patches.entering(some, self.window(layer, start))
+                runs.append(Runs(start, some, stream, patches.tokens or stream.shape[1]))
+            if layer < self.layers:
+                runs = joined(self.through(layer, runs))
+        found = dict[Cell, Tensor]()
+        for one, rows in zip(runs, self.lm.model.final_norm(packed(runs)).split(lengths(runs)), strict=True):
+            found |= zip(one.cells, rows.view_as(one.stream), strict=True)
+        return [found[cell] for cell in cells]
 
-    def resumed(self, layer: int, start: int) -> Resumed:
-        scope = f"blocks.{layer}.attention"
-        keys, values = (self.base[f"{scope}.{name}"][None, :, :start] for name in ("keys", "values"))
-        return Resumed(keys, values, self.last_only and layer == self.layers - 1)
+    def through(self, layer: int, runs: Sequence[Runs]) -> list[Runs]:
+        """One block, for runs that begin at different tokens: their rows stand together wherever a row is on its own,
+        and apart where they attend. Queries, keys and values that no patch has changed are the base run's.
+        """
+        block, last = self.block(layer), self.last_only and layer == self.layers - 1
+        attention, changed = block.attention, [replace(one, stream=one.stream[:, : one.changed]) for one in runs]
+        made = attention.queries_keys_values(block.attention_norm(packed(changed)))  # [row, 3 x width]
+        base = [self.base[f"blocks.{layer}.attention.{name}"][None, :, : self.end] for name in QKV]
+        found = []
+        for one, rows in zip(changed, made.split(lengths(changed)), strict=True):
+            count, after = len(one.cells), one.start + one.changed
+            own = (attention.split(part) for part in rows.view(count, one.changed, -1).chunk(3, -1))
+            queries, keys, values = (
+                torch.cat([piece.expand(count, -1, -1, -1) for piece in (theirs[:, :, first : one.start], ours,
+                           theirs[:, :, after:])], dim=2)
+                for first, theirs, ours in zip((one.start, 0, 0), base, own, strict=True)
+            )  # fmt: skip
+            heads = attention.attend(queries[:, :, -1:] if last else queries, keys, values, None)
+            found.append(replace(one, stream=heads.transpose(1, 2).flatten(-2)))  # [cell, token, width]
+        if last:
+            runs = [replace(one, stream=one.stream[:, -1:]) for one in runs]
+        rows = after_attention(block, packed(runs) + attention.projection(packed(found)))
+        return [
+            replace(one, stream=part.view_as(one.stream), changed=one.stream.shape[1])
+            for one, part in zip(runs, rows.split(lengths(runs)), strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Patched runs that begin at the same token."""
+
+    start: int
+    cells: list[Cell]
+    stream: Tensor
+    """[cell, token, width]"""
+    changed: int
+    """How many of the tokens, from the first on, differ from those of the base run."""
+
+
+def joined(runs: Sequence[Runs]) -> list[Runs]:
+    """Those that begin at the same token as one."""
+    found = dict[int, Runs]()
+    for one in runs:
+        known = found.get(one.start)
+        found[one.start] = one if known is None else replace(
+            known, cells=known.cells + one.cells, stream=torch.cat((known.stream, one.stream))
+        )  # fmt: skip
+    return list(found.values())
+
+
+def packed(runs: Sequence[Runs]) -> Tensor:
+    """The rows of all these runs. [row, width]"""
+    return torch.cat([one.stream.flatten(0, 1) for one in runs])
+
+
+def lengths(runs: Sequence[Runs]) -> list[int]:
+    """How many rows each of these has."""
+    return [one.stream.shape[:2].numel() for one in runs]
 
 
 def read_pair(lm: LanguageModel, texts: Sequence[list[int]], what: str) -> list[Trace]:
@@ -131,30 +193,11 @@ def read_pair(lm: LanguageModel, texts: Sequence[list[int]], what: str) -> list[
     return [trace.row(index) for index in range(len(texts))]
 
 
-class Resumed:
-    """Watches one block: puts the keys and values of the tokens before in front, and maybe goes on at the last only."""
-
-    watching = False
-
-    def __init__(self, keys: Tensor, values: Tensor, last_only: bool):
-        self.before, self.last_only = {"keys": keys, "values": values}, last_only  # [1, head, token, head_width]
-
-    def within(self, scope: str) -> Resumed:
-        return self
-
-    def __call__(self, name: str, value: Tensor) -> Tensor:
-        if name in self.before and self.before[name].shape[2]:
-            return torch.cat((self.before[name].expand(len(value), -1, -1, -1), value), dim=2)
-        if self.last_only and name in ("queries", "residual.middle"):
-            return value[..., -1:, :]
-        return value
-
-
 class Patches(Protocol):
     """What is patched in: which cells there are, and what each brings to the block that it enters."""
 
-    count: int
-    """How many cells a layer has."""
+    tokens: int | None
+    """How many tokens a patch changes in the stream that enters a block; None: all from the first on."""
 
     def __init__(self, pair: Pair): ...
 
@@ -162,14 +205,16 @@ class Patches(Protocol):
         """Those that can change the metric; all others leave the base run as it is."""
 
     def entering(self, cells: Sequence[Cell], window: slice) -> Tensor:
-        """The residual stream of these cells, all of which enter one block. [cell, token of the window, width]"""
+        """The residual stream of these cells, all of one layer and start. [cell, token of the window, width]"""
 
 
 class TokenPatches:
     """The stream that enters a block, or what its attention or MLP adds to it, at one token."""
 
+    tokens: int | None = 1
+
     def __init__(self, pair: Pair):
-        self.pair, self.count = pair, len(pair.base["final_norm"])
+        self.pair = pair
         self.shift = 0 if pair.what == "residual" else 1
         self.rows = [self.patched(layer) for layer in range(pair.layers)]
 
@@ -204,6 +249,8 @@ class TokenPatches:
 
 class HeadPatches:
     """What one head found, at all tokens."""
+
+    tokens: int | None = None
 
     def __init__(self, pair: Pair):
         self.pair, self.count = pair, pair.lm.config.heads
@@ -254,8 +301,10 @@ class PatternPatches(HeadPatches):
 class NeuronPatches:
     """The activation of one neuron, at all tokens."""
 
+    tokens: int | None = None
+
     def __init__(self, pair: Pair):
-        self.pair, self.count = pair, pair.lm.config.mlp_width
+        self.pair = pair
 
     def moved(self, layer: int, window: slice) -> Tensor:
         """By how much each activation changes. [token of the window, neuron]"""

@@ -194,12 +194,15 @@ def every_cell(
 
 
 def in_batches(cells: list[Cell], batch: int | None, end: int) -> Iterator[list[Cell]]:
-    """The cells, some at a time; those that begin at the same token stand together."""
-    first = 0
-    while first < len(cells):
-        count = batch or max(1, ROWS // (end - cells[first].start))
-        yield cells[first : first + count]
-        first += count
+    """The cells, so many at a time, or as many as have `ROWS` tokens to compute together."""
+    some, rows = list[Cell](), 0
+    for cell in cells:
+        if some and (len(some) == batch if batch else rows + end - cell.start > ROWS):
+            yield some
+            some, rows = [], 0
+        some, rows = [*some, cell], rows + end - cell.start
+    if some:
+        yield some
 
 
 class Measured:
@@ -228,15 +231,15 @@ class Measured:
             )
         return found
 
-    def cells(self, cells: Sequence[Cell], hidden: Tensor) -> list[float]:
-        """Of each patched run, from what left the final norm [cell, token, width]."""
+    def cells(self, cells: Sequence[Cell], hidden: Sequence[Tensor]) -> list[float]:
+        """Of each patched run, from what left the final norm, [token, width] each."""
         kind = UNITS.get(self.pair.what, "token")
         names = [f" with {self.pair.what} patched at layer {cell.layer}, {kind} {cell.index}" for cell in cells]
         if self.metric.position is not None:
-            scores = self.score(hidden[:, -1]).float()  # [cell, vocabulary]
+            scores = self.score(torch.stack([rows[-1] for rows in hidden])).float()  # [cell, vocabulary]
             return [number(self.metric.of(row), name) for row, name in zip(scores, names, strict=True)]
-        same = self.base[: len(self.base) - hidden.shape[1]]  # the tokens before the patch
-        whole = (torch.cat((same, self.score(rows).float())) for rows in hidden)
+        same = (self.base[: len(self.base) - len(rows)] for rows in hidden)  # the tokens before the patch
+        whole = (torch.cat((one, self.score(rows).float())) for one, rows in zip(same, hidden, strict=True))
         return [number(self.metric.of(logits), name) for logits, name in zip(whole, names, strict=True)]
 
 

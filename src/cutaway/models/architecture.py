@@ -203,6 +203,8 @@ def blocks(model: nn.Module) -> list[nn.Module]:
 
 _INCLUDED = {"gpt2": "cutaway.models.gpt2.architecture"}
 _KNOWN: dict[str, Architecture] = {}
+_ALSO = {"cutaway-gpt2": "gpt2"}
+"""Further types of the included models: what others must not take for theirs."""
 
 
 def register(architecture: Architecture) -> None:
@@ -212,6 +214,7 @@ def register(architecture: Architecture) -> None:
 
 def architecture(kind: str) -> Architecture:
     """The architecture of this kind, imported when it is first asked for."""
+    kind = _ALSO.get(kind, kind)
     if kind not in _KNOWN and kind not in _INCLUDED:
         load_plugins()
     if kind not in _KNOWN:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from cutaway.errors import Code, CutawayError, nearest
 
-UNFUSED = ("scores", "masked", "weights", "heads")
+UNFUSED = ("scores", "relative", "placed", "masked", "weights", "heads")
 """What only attention step by step has: the fused kernel goes from queries, keys and values to what is merged."""
 
 Replacement = Tensor | Callable[[Tensor], Tensor]

@@ -5,8 +5,10 @@
     GET  /api/models/map?name=            its steps and its places, by which the pages draw it
     POST /api/tokens          {model, text, ids}    how a text is cut, and what ids stand for
     POST /api/traces          {model, text, more}   carry a text through; gives an id, the tokens and the shapes
+    GET  /api/tour                        the tour that the explorer was given, as its file says it now
     GET  /api/progress                    how far the answer is that is being computed
     POST /api/facts           {model, text, facts}  what the sentences of the guided tour claim, as numbers
+    POST /api/beside          {left, right, of}     how two sides differ: two texts, or two models
     GET  /api/traces/ID/VIEW?...          a piece of it: what `cutaway.inspect` says, as JSON (or as numbers)
 
 Every mistake is `{"error": {"code", "what", "remedy", "values"}}`.
@@ -37,7 +39,7 @@ from cutaway.serve.models import NotAwake, Waking
 from cutaway.serve.openai import errors as openai
 from cutaway.serve.part import Part
 from cutaway.serve.schema import describe
-from cutaway.serve.views import declared, routers
+from cutaway.serve.views import beside, declared, routers
 from cutaway.serve.worker import Outdated
 
 STATIC = Path(__file__).parent / "static"
@@ -47,7 +49,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; "
-    "frame-ancestors 'none'",
+    "frame-ancestors 'self'",  # two sides: the page shows itself beside itself
 }
 LONGEST = 2_000_000
 """Characters a text may have before it is even cut into tokens."""
@@ -107,7 +109,7 @@ def create_app(explorer: Explorer, hosts: re.Pattern[str] = LOCAL, parts: Sequen
         app.include_router(router, prefix="/api")
     for part in parts:
         part.mount(app)
-    describe(app, declared.results())
+    describe(app, declared.results() | beside.results())
     if STATIC.is_dir():
         app.mount("/", StaticFiles(directory=STATIC, html=True))
     return app
@@ -120,6 +122,11 @@ def shell(explorer: Explorer) -> APIRouter:
     @api.get("/health")
     def health() -> dict[str, str]:
         return {"version": __version__}
+
+    @api.get("/tour")
+    def tour() -> dict[str, Any]:
+        """The tour that the explorer was given, if any; and whether a presentation can have a remote control."""
+        return {"tour": explorer.tour and explorer.tour.get(), "remote": explorer.presenting}
 
     @api.get("/progress")
     def working() -> dict[str, Any]:

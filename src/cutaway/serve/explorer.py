@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from cutaway.errors import CutawayError
 from cutaway.models.architecture import context_of
+from cutaway.serve.learning.sessions import Sessions
 from cutaway.serve.models import Models
 from cutaway.serve.recent import Recent
+from cutaway.serve.tour import TourFile
 from cutaway.serve.worker import Worker
 
 if TYPE_CHECKING:
@@ -56,10 +58,14 @@ class Explorer:
         device: str | None = None,
         dtype: str | None = None,
         tokenizers: Mapping[str, str] | None = None,
+        tour: TourFile | None = None,
     ):
+        self.tour = tour
+        self.presenting = False  # whether a remote can control the page (stage.py)
         self.worker = Worker()
         self.drawing = Worker()  # weights are looked at without running a model: they do not wait for one
         self.models = Models(folders, device, dtype, self._watch, tokenizers)
+        self.learning = Sessions()
         self.runs: OrderedDict[str, Run] = OrderedDict()
         self.answers: Recent[tuple[Any, ...], Any] = Recent(ANSWERS)
         self.lock = threading.Lock()
@@ -103,6 +109,13 @@ class Explorer:
                 len(self.runs) > RUNS or sum(one.nbytes for one in self.runs.values()) > MEMORY
             ):
                 self.runs.popitem(last=False)
+
+    def forget(self, model: str) -> None:
+        """Another model has this name now: what the one before said is not remembered."""
+        with self.lock:
+            for key in [key for key, one in self.runs.items() if one.lm.name == model]:
+                del self.runs[key]
+            self.answers.clear()
 
     def run(self, key: str) -> Run:
         """A run made before, by its id."""
@@ -158,6 +171,7 @@ class Explorer:
         return replace(changed(before, after, position, k), id=name).to_dict()
 
     def close(self) -> None:
+        self.learning.close()
         self.models.close()
         self.worker.close()
         self.drawing.close()

@@ -56,6 +56,7 @@ class Models:
         """`tokenizers` names one for each model that is not to be shown with its own."""
         self.tokenizers = dict(tokenizers or {})
         self.folders, self.device, self.dtype, self.prepare = list(folders), device, dtype, prepare
+        self.offered: dict[str, str] = {}
         self.awake: Recent[str, LanguageModel] = Recent(AWAKE)
         self.tasks: Recent[str, LanguageModel | TextClassifier] = Recent(TASKS)
         self.waking: dict[str, Waking] = {}
@@ -67,6 +68,13 @@ class Models:
         self.prepare(lm)
         with self.lock:
             self.awake.keep(lm.name, lm)
+
+    def offer(self, name: str, folder: str) -> None:
+        """Have a folder chosen by a name of its own; what had the name before is put to sleep."""
+        with self.lock:
+            self.offered[name] = folder
+            self.awake.pop(name, None)
+            self.waking.pop(name, None)
 
     def get(self, name: str) -> LanguageModel:
         with self.lock:
@@ -122,11 +130,14 @@ class Models:
             now.file, now.done, now.total = file, done, total
 
         try:
-            locate(now.name, report)
+            where = self.offered.get(now.name, now.name)
+            locate(where, report)
             now.phase = "reading"
             from cutaway.loading import load
 
-            self.add(load(now.name, self.device, self.dtype, tokenizer=self.tokenizers.get(now.name)))
+            lm = load(where, self.device, self.dtype, tokenizer=self.tokenizers.get(now.name))
+            lm.name = now.name
+            self.add(lm)
             now.phase = "awake"
         except Exception as error:  # said in the page, whatever it was
             now.error, now.phase = error, "failed"
@@ -136,8 +147,9 @@ class Models:
         entries: dict[str, dict[str, Any]] = {}
         for name, lm in list(self.awake.items()):
             entries[name] = entry(name, lm.config, "here")
-        for name in (*SHIPPED, *self.folders):
-            if name not in entries and (config := config_in(Path(locate(name)) if name in SHIPPED else Path(name))):
+        given = {name: locate(name) for name in SHIPPED} | {name: name for name in self.folders} | self.offered
+        for name, folder in given.items():
+            if name not in entries and (config := config_in(Path(folder))):
                 entries[name] = entry(name, config, "here")
         short = {pin.name: name for name, pin in PINNED.items()}
         for model in hub.local():

@@ -9,6 +9,7 @@ from cutaway.errors import CutawayError
 
 MIB, GIB = 1 << 20, 1 << 30
 LOGS = ("json", "text", "off")
+ROUTINGS = ("load", "prefix")
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ class ServeSettings:
     """So many copies of the server, run by Ray Serve if there are more than one (pip install 'cutaway[cluster]')."""
     most_replicas: int = 0
     """Up to so many copies, by the load. Default: as many as replicas, always."""
+    routing: str = "load"
+    """Which copy gets a request: the one with the fewest (load), or the one that has read its beginning (prefix)."""
 
     def __post_init__(self) -> None:
         if not self.models:
@@ -82,8 +85,11 @@ class ServeSettings:
         for name in ("body", "upload", "requests", "receive_seconds", "seconds", "grace"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise CutawayError(f"The server's {name} must be more than 0, not {getattr(self, name)}.")
-        if self.log not in LOGS:
-            raise CutawayError(f"The server's log must be one of {', '.join(LOGS)}, not {self.log!r}.")
+        for name, known in (("log", LOGS), ("routing", ROUTINGS)):
+            if getattr(self, name) not in known:
+                raise CutawayError(
+                    f"The server's {name} must be one of {', '.join(known)}, not {getattr(self, name)!r}."
+                )
 
     @property
     def needs_keys(self) -> bool:

@@ -8,7 +8,7 @@ import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -41,10 +41,16 @@ def bind(port: int = 0, host: str = HOST) -> socket.socket:
     return listener
 
 
-def address(listener: socket.socket, model: str = "builtin", text: str = "", page: str = "predict") -> str:
-    """Where the page is, with the model and the text to begin with; a judge of texts is opened on the page of tasks."""
+def address(
+    listener: socket.socket, model: str = "builtin", text: str = "", page: str = "predict", tour: str = ""
+) -> str:
+    """Where the page is, with the model and the text to begin with, or a step of a tour, which has a text of its own.
+
+    A judge of texts is opened on the page of tasks.
+    """
     key, usual = ("with", "translator") if page == "tasks" else ("model", "builtin")
-    asked = {name: value for name, value, common in ((key, model, usual), ("text", text, "")) if value != common}
+    wanted = ((key, model, usual), ("text", text, ""), ("tour", tour, ""))
+    asked = {name: value for name, value, common in wanted if value != common}
     return f"http://{HOST}:{listener.getsockname()[1]}/" + (f"#/{page}?{urlencode(asked)}" if asked else "")
 
 
@@ -67,15 +73,37 @@ def open_browser(where: str) -> None:
     threading.Thread(target=webbrowser.open, args=(where,), daemon=True).start()
 
 
-def run(explorer: Explorer, listener: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve the explorer until the process is told to stop; `ready` is called once the page can be asked for."""
-    from cutaway.serve.app import create_app
+def network_address() -> str:
+    """The address that this machine has in its network; its own where there is none. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        try:
+            asking.connect(("192.0.2.1", 9))  # an address that is nobody's: it only says which way out is taken
+            return str(asking.getsockname()[0])
+        except OSError:
+            return HOST
 
-    run_app(create_app(explorer), listener, ready)
+
+def run(
+    explorer: Explorer, listener: socket.socket, ready: Callable[[], None], door: socket.socket | None = None
+) -> None:
+    """Serve the explorer until the process is told to stop; `ready` is called once the page can be asked for.
+
+    `door` is a second socket, open to the network, for the remote control of a presentation.
+    """
+    from cutaway.serve.app import create_app
+    from cutaway.serve.stage import Presenting
+
+    port = door.getsockname()[1] if door else None
+    presenting = Presenting(port, f"http://{network_address()}:{port}/" if door else None)
+    run_app(create_app(explorer, parts=[presenting]), listener, ready, more=[door] if door else [])
 
 
 def run_app(
-    app: FastAPI, listener: socket.socket, ready: Callable[[], None], settings: ServeSettings | None = None
+    app: FastAPI,
+    listener: socket.socket,
+    ready: Callable[[], None],
+    settings: ServeSettings | None = None,
+    more: Sequence[socket.socket] = (),
 ) -> None:
     """Serve an app until the process is told to stop; what is being answered then has some time to end."""
     import uvicorn
@@ -95,7 +123,7 @@ def run_app(
         http=patient_protocol(settings.receive_seconds if settings else 30.0),
         timeout_graceful_shutdown=math.ceil(settings.grace) if settings else 1,
     )
-    Server(config).run([listener])
+    Server(config).run([listener, *more])
 
 
 def require() -> None:

@@ -63,9 +63,11 @@ class Loss:
 class LeftOut(CutawayError):
     """This record cannot be used; by the task's rule it is left out, counted under `reason`, and the others go on."""
 
-    def __init__(self, message: str, reason: str = "too long"):
+    def __init__(self, message: str, reason: str = "too long", told: bool = False):
         super().__init__(message)
         self.reason = reason
+        self.told = told
+        """Whether the message itself is told at the end, and not only counted: it names a file that is damaged."""
 
 
 class Task:
@@ -128,6 +130,27 @@ class Task:
     def verb(self) -> str:
         """What `cutaway` does with such a model: "translate"; empty if there is no command for it."""
         return ""
+
+    @property
+    def reach(self) -> int:
+        """How many tokens a new model of packed data should look back, where nobody says."""
+        return 256
+
+    def own_tokenizer(self) -> Tokenizer | None:
+        """The vocabulary of a task whose records are no texts; None where one is learned, or that of a model taken."""
+        return None
+
+    def known_by(self, record: Record) -> Any:
+        """What a record is known by when some are held out: those that are equal in it stay on one side."""
+        return record.get(self.fields[0])
+
+    def varied(self, example: Arrays, number: int) -> Arrays:
+        """An example as it is learned from this time: changed by chance that follows from `number`."""
+        return example
+
+    def measures(self, loss: float, means: Mapping[str, float]) -> Mapping[str, float]:
+        """What is told of held-out data beside the mean loss, from the means of the loss's metrics."""
+        return means
 
     def within(self, limit: int) -> Self:
         """The same task for a model that reads `limit` tokens."""

@@ -73,10 +73,17 @@ def tables(settings: Mapping[str, Any], task: str | Mapping[str, Any] | None, fi
             instead = " Files are given as files=." if name in ("paths", "data") else nearest(name, known)
             raise CutawayError(f"Training has no setting {name!r}.{instead}")
         section, key = home[name]
+        if name == "validation":
+            value = absolute(value, name)
         made.setdefault(section, {})[key] = os.fspath(value) if isinstance(value, os.PathLike) else value
     if files is not None:
-        paths = [files] if isinstance(files, str | os.PathLike) else list(several(files, "files"))
-        made.setdefault("data", {})["paths"] = [str(Path(path).absolute()) for path in paths]
+        made.setdefault("data", {})["paths"] = absolute(files, "files")
     if task is not None:
         made["task"] = {"name": task} if isinstance(task, str) else dict(task)
     return made
+
+
+def absolute(files: Any, name: str) -> list[str]:
+    """One file or several, by their whole paths."""
+    paths = [files] if isinstance(files, str | os.PathLike) else list(several(files, name))
+    return [str(Path(path).absolute()) for path in paths]

@@ -123,6 +123,8 @@ class Report:
     """The step the weights in the folder are from: the last, or the best."""
     tokens: int
     time: float
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    """What else the task measures on held-out data, by name."""
 
 
 @dataclass(frozen=True)

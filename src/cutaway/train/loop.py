@@ -88,7 +88,7 @@ class Run:
         self.optimizer = make_optimizer(self.learner, self.settings)
         state.make_moments(self.optimizer)
         rows, length, seed = self.settings.batch, self.settings.length, self.settings.seed
-        self.batches = Batches(self.data.train, rows, length, seed, team.rank, team.world)
+        self.batches = Batches(self.data.train, rows, length, seed, team.rank, team.world, self.task.varied)
         self.step = self.tokens = 0
         self.loss: float | None = None
         self.best: dict[str, Any] | None = None
@@ -228,7 +228,7 @@ class Run:
         self.module.train()
         distributed.give_back(self.module)
         loss, count, *others = self.team.sum(loss, count, *sums.values())
-        means = {name: one / count for name, one in zip(sums, others, strict=True)}
+        means = self.task.measures(loss / count, {name: n / count for name, n in zip(sums, others, strict=True)})
         bits = loss / math.log(2) / held.bytes if whole and held.packed and held.bytes else None
         return Evaluated(self.step, loss / count, bits, means.get("accuracy"), whole, means)
 
@@ -340,6 +340,7 @@ class Run:
             held_loss=held.held_loss if held else None,
             bits_per_byte=held.bits_per_byte if held else None,
             accuracy=held.accuracy if held else None,
+            metrics=dict(held.metrics) if held else {},
             kept_step=kept,
             tokens=self.tokens,
             time=pace.spent + pace.clock(),

@@ -21,7 +21,8 @@ def make_optimizer(model: nn.Module, settings: Train) -> torch.optim.AdamW:
     """The recipe's optimiser over the parameters that learn; only matrices are pulled towards zero."""
     learning = [(name, one) for name, one in model.named_parameters() if one.requires_grad]
     matrices = [(name, one) for name, one in learning if one.ndim >= 2]
-    whole = [one for name, one in matrices if settings.optimizer == "muon" and re.search(r"\bblocks\.", name)]
+    turned = settings.optimizer == "muon"
+    whole = [one for name, one in matrices if turned and one.ndim == 2 and re.search(r"\bblocks\.", name)]
     if any(isinstance(one, DTensor) for one in whole):
         raise CutawayError(
             "Muon needs each matrix whole, and train.shard splits them between processes. Set train.shard = false, "

@@ -94,10 +94,11 @@ def vocabulary_for(size: int) -> int:
 def context_for(task: Task, lengths: Sequence[int], tokens: int) -> tuple[int, str]:
     """How far a new model should look: text by text, or as far as nearly all examples (of these lengths) reach."""
     if task.packed:
-        context = 256
+        context = task.reach
         while context > 16 and tokens < 20 * context:
             context //= 2
-        return context, "enough for a page of simple text" if context == 256 else "there is little text"
+        usual = "enough for a page of simple text" if task.reach == 256 else f"usual for {task.name}s"
+        return context, usual if context == task.reach else "there is little text"
     reach = sorted(lengths)[int(len(lengths) * 0.995)] if lengths else 64
     return min(1_024, max(32, -(-reach // 32) * 32)), f"199 of 200 examples have at most {reach:,} tokens"
 
@@ -245,7 +246,10 @@ def shape(recipe: Recipe, facts: Facts, layers: int = 0, width: int = 0) -> Any:
 def new_shape(recipe: Recipe, vocabulary: int, **more: Any) -> Any:
     """The shape of a new model, as the recipe has it and with what is said beside it."""
     model = recipe.model
-    said = {"width": model.width, "layers": model.layers, "heads": model.heads, "context": model.context}
+    said: dict[str, Any] = {
+        "width": model.width, "layers": model.layers, "heads": model.heads, "context": model.context,
+    }  # fmt: skip
+    said |= {"positions": model.positions} if model.positions else {}
     return architecture(NEW).Shape(**{"vocabulary": vocabulary, **said, **more})
 
 

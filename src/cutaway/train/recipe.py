@@ -17,6 +17,7 @@ from cutaway.errors import CutawayError, nearest
 
 SCHEDULES = ("cosine", "linear", "constant", "wsd")
 OPTIMIZERS = ("adamw", "muon")
+POSITIONS = ("absolute", "relative")
 PRECISIONS = ("auto", "float32", "bfloat16")
 
 
@@ -36,6 +37,8 @@ class Model:
     """The longest text the model can process, in tokens. Default: chosen to fit."""
     vocabulary: int = 0
     """The maximum size of a new vocabulary, including the end token. Default: chosen by the size of the data."""
+    positions: str = ""
+    """How a new model knows where tokens stand: absolute, as GPT-2 does, or relative. Default: absolute."""
     tokenizer: str = ""
     """Whose vocabulary to use: gpt2, a folder, or a model by name. Default: that of `from`, or a new one."""
     dropout: float = 0.0
@@ -44,6 +47,8 @@ class Model:
     def __post_init__(self) -> None:
         for name in ("layers", "width", "heads", "context", "vocabulary"):
             require(f"model.{name}", getattr(self, name), getattr(self, name) >= 0, "1 or more")
+        known = self.positions in ("", *POSITIONS)
+        require("model.positions", self.positions, known, f"one of {', '.join(POSITIONS)}")
         require("model.dropout", self.dropout, 0 <= self.dropout < 1, "at least 0 and below 1")
 
 
@@ -57,6 +62,8 @@ class Data:
     """Where a record's fields are, if not under their own names: `{ source = "en", target = "fr" }`, or by number."""
     held_out: float | int = 0.01
     """The share of the documents, or their number, held out from training for evaluation."""
+    validation: tuple[str, ...] = ()
+    """Files and folders to evaluate on, in place of held-out documents; they are looked for as `paths` are."""
     seed: int = 0
     """Decides which documents are held out, independently of train.seed, so runs with different seeds compare."""
     cache: str = ""
@@ -218,10 +225,14 @@ class Recipe:
         except CutawayError as error:
             raise CutawayError(f"{path}: {error}") from None
         changed = recipe.changed(changes)
-        if any(change.partition("=")[0].strip() == "data.paths" for change in changes):
-            return changed
-        paths = tuple(located(one, path.parent) for one in changed.data.paths)
-        return replace(changed, data=replace(changed.data, paths=paths))
+        anew = {change.partition("=")[0].strip() for change in changes}
+
+        def found(key: str) -> tuple[str, ...]:
+            given: tuple[str, ...] = getattr(changed.data, key)
+            return given if f"data.{key}" in anew else tuple(located(one, path.parent) for one in given)
+
+        data = replace(changed.data, paths=found("paths"), validation=found("validation"))
+        return replace(changed, data=data)
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Recipe:

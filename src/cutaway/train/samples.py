@@ -42,7 +42,8 @@ def sample(
     split = dataset.held if len(dataset.held) else dataset.train
     reference = None
     if task.packed:
-        prompt = prompt or (opening(dataset.train, tokenizer) if len(dataset.train) < FEW else "")
+        few = len(dataset.train) < FEW and task.own_tokenizer() is None  # what is no text has no first words
+        prompt = prompt or (opening(dataset.train, tokenizer) if few else "")
         given = tokenizer.encode(prompt)[: context - 1]
         settings = Settings(max_tokens=min(MOST, context - max(1, len(given))), seed=seed)
     else:

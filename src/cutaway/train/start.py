@@ -6,7 +6,7 @@ What comes out is a `Setup`: task, tokenizer, data in tokens, and the whole reci
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -89,7 +89,7 @@ def set_up(recipe: Recipe, team: Team, tell: Listener) -> Setup:
         for key in ("context", "vocabulary"):
             if hasattr(config, key):
                 plan.choose(f"model.{key}", getattr(config, key), "as the model has it")
-    if not any(text.strip() for text in texts_of(recipe, task, every=1)):
+    if task.own_tokenizer() is None and not any(text.strip() for text in texts_of(recipe, task, every=1)):
         raise CutawayError(
             f"There is nothing in {', '.join(recipe.data.paths)}: give data with {' and '.join(task.fields)}."
         )
@@ -140,6 +140,13 @@ def find_tokenizer(plan: Plan, task: Task, base: Path | None, tell: Listener) ->
         if recipe.model.tokenizer:
             raise CutawayError("A model keeps its own tokenizer: leave model.tokenizer out if model.from is given.")
         tokenizer = Tokenizer.load(base)
+    elif (own := task.own_tokenizer()) is not None:
+        if recipe.model.tokenizer or recipe.model.vocabulary not in (0, len(own)):
+            raise CutawayError(
+                f"The tokens of a {task.name} are given: leave out model.tokenizer and model.vocabulary."
+            )
+        tokenizer = own
+        plan.choose("model.vocabulary", len(tokenizer), f"the events of a {task.name}")
     elif recipe.model.tokenizer:
         name = recipe.model.tokenizer
         tokenizer = Tokenizer.load("gpt2" if name == "gpt2" else locate(name))
@@ -187,16 +194,22 @@ def example_lengths(recipe: Recipe, task: Task, tokenizer: Tokenizer) -> list[in
 
 def prepare_data(recipe: Recipe, task: Task, tokenizer: Tokenizer, tell: Listener) -> Dataset:
     data = recipe.data
-    return prepare(
-        data.paths,
-        tokenizer,
-        task,
-        Path(data.cache).expanduser() if data.cache else cutaway_home() / "data",
-        data.held_out,
-        data.seed,
-        data.columns or None,
-        progress=lambda done, total: tell(Progress("tokens", done, total)),
-    )
+
+    def prepared(paths: Sequence[str], held_out: float | int) -> Dataset:
+        return prepare(
+            paths,
+            tokenizer,
+            task,
+            Path(data.cache).expanduser() if data.cache else cutaway_home() / "data",
+            held_out,
+            data.seed,
+            data.columns or None,
+            progress=lambda done, total: tell(Progress("tokens", done, total)),
+        )
+
+    if data.validation:
+        return replace(prepared(data.paths, 0), held=prepared(data.validation, 0).train)
+    return prepared(data.paths, data.held_out)
 
 
 def require_enough(dataset: Dataset, task: Task) -> None:
@@ -217,6 +230,9 @@ def check_same_shape(recipe: Recipe, config: Any) -> None:
                 f"The recipe says model.{key} = {said:,}, and {recipe.model.from_} has {has:,}: "
                 f"it is for another model. Leave model.{key} out, or leave model.from out to begin a new model."
             )
+    said = recipe.model.positions
+    if said and said != getattr(config, "positions", said):
+        raise CutawayError(f"The recipe says model.positions = {said}, and {recipe.model.from_} has others.")
     if recipe.model.context > getattr(config, "context", recipe.model.context):
         raise CutawayError(
             f"The recipe says model.context = {recipe.model.context:,}, and {recipe.model.from_} has only "

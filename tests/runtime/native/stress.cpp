@@ -9,7 +9,7 @@
 #include <vector>
 
 struct Shape {
-    int32_t vocabulary, context, width, layers, heads, mlp_width, activation, tied, scale_by_layer, kind;
+    int32_t vocabulary, context, width, layers, heads, mlp_width, activation, tied, scale_by_layer, relative, kind;
     float norm_epsilon;
 };
 
@@ -66,17 +66,20 @@ static void use(void* model, const Shape& shape, int seed) {
 static void try_shape(Shape shape, const char* kernels) {
     std::mt19937 dice(1);
     std::normal_distribution<float> normal(0, 0.2f);
-    std::vector<uint64_t> places(5 + 12 * shape.layers);
+    std::vector<uint64_t> places(5 + 13 * shape.layers);
     const int count = cutaway_model_layout(&shape, places.data());
     const size_t bytes = cutaway_model_bytes(&shape);
     auto* memory = static_cast<uint8_t*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
     const int w = shape.width, h = shape.mlp_width;
+    // Relative attention has no table of positions, and in each layer one of distances.
+    const int before = shape.relative ? 1 : 2, each = shape.relative ? 13 : 12, after = before + each * shape.layers;
     for (int i = 0; i < count; i++) {
         int rows = w, inputs = 0;
-        const int inner = (i - 2) % 12;
-        if (i == 0 || i == 4 + 12 * shape.layers) rows = shape.vocabulary, inputs = w;
-        else if (i == 1) rows = shape.context * w;
-        else if (i < 2 + 12 * shape.layers) {
+        int inner = (i - before) % each;
+        if (i == 0 || i == after + 2) rows = shape.vocabulary, inputs = w;
+        else if (i < before || (i < after && shape.relative && inner == 4)) rows = shape.context * w;
+        else if (i < after) {
+            inner -= shape.relative && inner > 4;
             const int sizes[12][2] = {{w, 0}, {w, 0}, {3 * w, w}, {3 * w, 0}, {w, w}, {w, 0}, {w, 0}, {w, 0}, {h, w}, {h, 0}, {w, h}, {w, 0}};
             rows = sizes[inner][0], inputs = sizes[inner][1];
         }
@@ -105,9 +108,10 @@ int main() {
     for (const char* kernels : {"plain", "avx2", "avx512", "avx512bf16"}) {
         if (!cutaway_kernels(kernels)) continue;
         for (int32_t kind = 0; kind < 4; kind++) {
-            try_shape({37, 70, 12, 2, 3, 19, 0, 1, 0, kind, 1e-5f}, kernels);
-            try_shape({17, 130, 35, 1, 5, 140, kind, 0, 1, kind, 1e-5f}, kernels);
-            try_shape({1, 1, 1, 1, 1, 1, 0, 1, 0, kind, 1e-5f}, kernels);
+            try_shape({37, 70, 12, 2, 3, 19, 0, 1, 0, 0, kind, 1e-5f}, kernels);
+            try_shape({37, 70, 12, 2, 3, 19, 0, 1, 0, 1, kind, 1e-5f}, kernels);
+            try_shape({17, 130, 35, 1, 5, 140, kind, 0, 1, kind % 2, kind, 1e-5f}, kernels);
+            try_shape({1, 1, 1, 1, 1, 1, 0, 1, 0, 0, kind, 1e-5f}, kernels);
         }
     }
     std::puts("done");

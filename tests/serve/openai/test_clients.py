@@ -154,27 +154,14 @@ const client = new OpenAI({{ baseURL: "{server.url}/v1", apiKey: "none" }});
     assert json.loads(ran.stdout) == alone(PROMPT, max_tokens=6, temperature=0).text
 
 
-@pytest.mark.slow
-def test_lm_eval_gets_the_figure_of_cutaway_evaluate(running, tmp_path):
-    """LAMBADA through lm-eval's local-completions client, on the built-in model."""
-    pytest.importorskip("lm_eval", reason="lm-eval is not installed")
-    import cutaway
-    from cutaway.evaluate.lambada import lambada
+LAMBADA = Path(os.environ.get("CUTAWAY_DATA", "/work/shared/data")) / "lambada" / "lambada_test.jsonl"
 
-    texts = [
-        "Lily went to the park with her mom. She saw a big red ball. She wanted to play with the ball",
-        "Once upon a time there was a little boy named Tim. Tim had a dog. The dog was very happy to see Tim",
-        "The cat sat on the mat. The dog wanted to sit on the mat too. So the cat and the dog sat on the mat",
-        "It was a hot day. Anna was thirsty. Her mom gave her a cup of cold water. Anna drank the water",
-        "Ben had a toy car. He lost his car in the garden. He looked for a long time and then he found his car",
-    ] * 2
-    server = running("builtin")
-    data = tmp_path / "lambada.jsonl"
-    data.write_text("".join(json.dumps({"text": one}) + "\n" for one in texts))
-    task = tmp_path / "tiny_lambada.yaml"
-    task.write_text(
+
+def lm_eval_figures(server, name: str, context: int, tokenizer: Path, data: Path, folder: Path) -> dict[str, float]:
+    """What lm-eval finds on passages like LAMBADA's, asking the server by its local-completions client."""
+    (folder / "passages.yaml").write_text(
         f"""
-task: tiny_lambada
+task: passages
 dataset_path: json
 dataset_kwargs: {{data_files: {{test: {data}}}}}
 test_split: test
@@ -186,17 +173,35 @@ metric_list:
   - {{metric: perplexity, aggregation: perplexity, higher_is_better: false}}
 """
     )
-    lm = cutaway.load()
-    lm.save(tmp_path / "tokenizer")
-    options = f"model=builtin,base_url={server.url}/v1/completions,num_concurrent=2,max_length=512"
-    options += f",tokenizer={tmp_path}/tokenizer"
-    asked = ["--model", "local-completions", "--model_args", options, "--tasks", "tiny_lambada"]
-    asked += ["--include_path", str(tmp_path), "--output_path", str(tmp_path / "out"), "--batch_size", "4"]
-    environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "HF_HOME": str(tmp_path / "hf")}
+    options = f"model={name},base_url={server.url}/v1/completions,num_concurrent=4,max_length={context}"
+    asked = ["--model", "local-completions", "--model_args", f"{options},tokenizer={tokenizer}", "--tasks", "passages"]
+    asked += ["--include_path", str(folder), "--output_path", str(folder / "out"), "--batch_size", "8"]
+    environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "HF_HOME": str(folder / "hf")}
     ran = subprocess.run([sys.executable, "-m", "lm_eval", *asked], capture_output=True, text=True, env=environment)
     assert ran.returncode == 0, ran.stderr[-3000:]
-    [result] = (tmp_path / "out").rglob("results*.json")
-    found = json.loads(result.read_text())["results"]["tiny_lambada"]
-    wanted = lambada(lm, texts)
-    assert found["acc,none"] == pytest.approx(wanted.accuracy)
-    assert found["perplexity,none"] == pytest.approx(wanted.perplexity, rel=1e-3)
+    [result] = (folder / "out").rglob("results*.json")
+    return json.loads(result.read_text())["results"]["passages"]
+
+
+@pytest.mark.parametrize("passages", [60, pytest.param(None, marks=pytest.mark.slow, id="all")])
+def test_lm_eval_gets_the_figure_of_cutaway_evaluate_on_lambada(running, tmp_path, passages):
+    """LAMBADA's own file through lm-eval's local-completions client, on the built-in model."""
+    if not LAMBADA.is_file():
+        pytest.skip(f"LAMBADA's file is not here (CUTAWAY_DATA: the folder with lambada/{LAMBADA.name})")
+    pytest.importorskip("lm_eval", reason="lm-eval is not installed (make complete)")
+    import cutaway
+    from cutaway.models.architecture import context_of
+
+    data = tmp_path / "lambada.jsonl"
+    data.write_text("".join(LAMBADA.read_text().splitlines(keepends=True)[:passages]))
+    lm = cutaway.load()
+    lm.save(tmp_path / "tokenizer")
+    server = running("builtin")
+    found = lm_eval_figures(server, "builtin", context_of(lm.config), tmp_path / "tokenizer", data, tmp_path)
+    command = [sys.executable, "-m", "cutaway", "evaluate", "--on", "lambada", "--json"]
+    command += ["--limit", str(passages)] if passages else []
+    environment = os.environ | {"CUTAWAY_DATA": str(LAMBADA.parents[1])}
+    wanted = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout)
+    print(f"\nlm-eval {found}, cutaway evaluate {wanted}")
+    assert found["acc,none"] == pytest.approx(wanted["accuracy"], abs=1e-9)
+    assert found["perplexity,none"] == pytest.approx(wanted["perplexity"], rel=1e-3)

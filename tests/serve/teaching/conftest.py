@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -90,8 +90,8 @@ def serving(learner, tmp_path) -> Callable[..., Any]:
     """A function: starts `cutaway serve` on a free port, and ends it with the block."""
 
     @contextmanager
-    def start(*args: str, **environment: str) -> Iterator[Served]:
-        command = [sys.executable, "-m", "cutaway", "serve", str(learner), "--port", "0", *args]
+    def start(*args: str, before: Sequence[str] = (), **environment: str) -> Iterator[Served]:
+        command = [*before, sys.executable, "-m", "cutaway", "serve", str(learner), "--port", "0", *args]
         given = {"CUTAWAY_SERVE_STATE": str(tmp_path / "state"), "COLUMNS": "1000", "OMP_NUM_THREADS": "1"}
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=(tmp_path / "log").open("a"), text=True,

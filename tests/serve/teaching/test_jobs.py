@@ -66,6 +66,42 @@ def test_what_is_taught_is_a_model_of_this_server_like_one_trained_at_the_comman
     assert ours.files.delete(file.id).deleted
 
 
+def test_a_validation_file_is_measured_at_every_checkpoint_and_changes_no_step(ours, client, tmp_path):
+    valid = [{"prompt": "The hen likes", "completion": " the hill."}, {"prompt": "The cat", "completion": " sleeps."}]
+    file, other = (
+        ours.files.create(file=(name, lines(records)), purpose="fine-tune")
+        for name, records in (("train.jsonl", RECORDS), ("valid.jsonl", valid))
+    )
+    asked = {
+        "model": "learner", "training_file": file.id, "seed": 3,
+        "hyperparameters": {"n_epochs": 12, "batch_size": 4, "learning_rate_multiplier": 1},
+    }  # fmt: skip
+    jobs = [ours.fine_tuning.jobs.create(**asked, **more) for more in ({"validation_file": other.id}, {})]
+    assert [job.validation_file for job in jobs] == [other.id, None]
+    with pytest.raises(openai.ConflictError, match="still needs"):
+        ours.files.delete(other.id)
+    done = [until(lambda job=job: (now := ours.fine_tuning.jobs.retrieve(job.id)).finished_at and now) for job in jobs]
+    assert [one.status for one in done] == ["succeeded"] * 2, done[0].error
+    folders = [client.app.state.pool.find(one.fine_tuned_model).source for one in done]
+    here, there = (load_file(f"{folder}/model.safetensors") for folder in folders)
+    assert all((there[name] == here[name]).all() for name in here)
+
+    events = list(ours.fine_tuning.jobs.list_events(jobs[0].id, limit=100))[::-1]
+    measured = {one.data["step"]: one.data["valid_loss"] for one in events if "valid_loss" in one.data}
+    assert list(measured) == [3, 6, 9, 12, 15, 18, 21, 24]  # of 24 steps, each told once
+    assert [one.data["step"] for one in events if one.type == "metrics"] == list(range(1, 25))
+    (tmp_path / "valid.jsonl").write_bytes(lines(valid))
+    alone = train.run(
+        tmp_path / "alone", files=tmp_path / "valid.jsonl", task="completion", from_=folders[0], steps=1, batch=1,
+        validation=tmp_path / "valid.jsonl", learning_rate=1e-9, cache=str(tmp_path / "cache"),
+    )  # fmt: skip
+    assert measured[24] == pytest.approx(alone.held_loss, rel=1e-4)
+    assert f"full validation loss={measured[24]:.3f}" in events[-1].message
+    assert any(f"validation loss={measured[9]:.2f}" in one.message for one in events)
+    kept = ours.fine_tuning.jobs.checkpoints.list(jobs[0].id).data
+    assert {one.step_number: one.metrics.valid_loss for one in kept} == {step: measured[step] for step in (21, 18, 15)}
+
+
 def learning_rate(learner) -> float:
     from cutaway import checkpoint
     from cutaway.models.architecture import count_parameters
@@ -80,12 +116,14 @@ def test_what_cannot_be_taught_is_said_by_the_lesson(learner, tmp_path, capsys, 
     monkeypatch.setattr(lesson, "wait_for_the_end", lambda gone: None)
     about = {"base": str(learner), "hyperparameters": {"batch_size": 4}, "seed": 0}
     (tmp_path / lesson.JOB).write_text(json.dumps(about))
-    for records, said in [
-        ([{"question": "why?"}] * 4, "'prompt' and 'completion'"),
-        ([{"messages": [{"role": "king", "content": "Hm."}]}] * 4, "role 'king'"),
-        ([{"prompt": "a", "completion": "b"}] * 2, "only 2 rows"),
+    pairs = [{"prompt": "a", "completion": "b"}]
+    for name, records, said in [
+        (lesson.DATA, [{"question": "why?"}] * 4, "'prompt' and 'completion'"),
+        (lesson.DATA, [{"messages": [{"role": "king", "content": "Hm."}]}] * 4, "role 'king'"),
+        (lesson.DATA, pairs * 2, "only 2 rows"),
+        (lesson.VALIDATION, [{"text": "a b c"}], "both must have the same fields"),
     ]:
-        (tmp_path / lesson.DATA).write_bytes(lines(records))
+        (tmp_path / name).write_bytes(lines(records))
         assert lesson.main(tmp_path) == 2
         told = json.loads(capsys.readouterr().out.splitlines()[-1])
         assert told["event"] == "error" and told["kind"] == "mistake" and said in told["message"], told
@@ -104,14 +142,14 @@ NO_RECORDS = [
 ]
 
 
-def test_a_file_that_holds_no_records_is_not_kept(client, still):
+def test_a_file_that_holds_no_records_is_not_kept(still, client):
     for content, said in NO_RECORDS:
         answer = client.post("/v1/files", files={"file": ("x.jsonl", content)}, data={"purpose": "fine-tune"})
         assert answer.status_code == 400 and said in answer.json()["error"]["message"], (content[:40], answer.text)
     assert client.get("/v1/files").json()["data"] == []
 
 
-def test_a_job_is_refused_where_it_could_not_be_done(client, still):
+def test_a_job_is_refused_where_it_could_not_be_done(still, client):
     file = client.post("/v1/files", files={"file": lines(RECORDS)}, data={"purpose": "fine-tune"}).json()["id"]
     other = client.post("/v1/files", files={"file": b"notes"}, data={"purpose": "user_data"}).json()["id"]
     good = {"model": "learner", "training_file": file}
@@ -121,8 +159,10 @@ def test_a_job_is_refused_where_it_could_not_be_done(client, still):
         (400, "training_file", {"training_file": "file-0000"}),
         (400, "training_file", {"training_file": "../../../etc/passwd"}),
         (400, "training_file", {"training_file": other}),
-        (400, "validation_file", {"validation_file": file}),
+        (400, "validation_file", {"validation_file": "file-0000"}),
+        (400, "validation_file", {"validation_file": other}),
         (400, "method", {"method": {"type": "dpo"}}),
+        (400, "method", {"method": {"type": "reinforcement"}}),
         (400, "integrations", {"integrations": [{"type": "wandb"}]}),
         (400, "suffix", {"suffix": "a/b"}),
         (400, "hyperparameters.n_epochs", {"hyperparameters": {"n_epochs": 0}}),
@@ -134,7 +174,7 @@ def test_a_job_is_refused_where_it_could_not_be_done(client, still):
     assert client.get("/v1/fine_tuning/jobs").json()["data"] == []
 
 
-def test_a_job_is_paused_resumed_and_cancelled(client, still):
+def test_a_job_is_paused_resumed_and_cancelled(still, client):
     file = client.post("/v1/files", files={"file": lines(RECORDS)}, data={"purpose": "fine-tune"}).json()["id"]
     job = client.post("/v1/fine_tuning/jobs", json={"model": "learner", "training_file": file}).json()["id"]
     at = f"/v1/fine_tuning/jobs/{job}"
@@ -148,7 +188,7 @@ def test_a_job_is_paused_resumed_and_cancelled(client, still):
     assert client.get("/v1/fine_tuning/jobs/ftjob-none").status_code == 404
 
 
-def test_lists_come_in_the_order_they_were_made_even_when_the_clock_jumps(client, still, monkeypatch):
+def test_lists_come_in_the_order_they_were_made_even_when_the_clock_jumps(still, client, monkeypatch):
     import time
 
     made = []
@@ -164,7 +204,7 @@ def test_lists_come_in_the_order_they_were_made_even_when_the_clock_jumps(client
     assert [one["id"] for one in first["data"]] == made[:1]
 
 
-def test_the_name_of_a_file_is_shown_and_never_used(client, still, tmp_path):
+def test_the_name_of_a_file_is_shown_and_never_used(still, client, tmp_path):
     for given in ("../../etc/passwd", "..\\..\\evil.jsonl", "a:b|c\u202e", "x" * 300):
         sent = {"file": (given, lines(RECORDS))}
         answer = client.post("/v1/files", files=sent, data={"purpose": "fine-tune"})

@@ -66,9 +66,9 @@ def test_jobs_files_and_keys_live_in_postgres(postgres, settings, learner, tmp_p
 
     jobs = Jobs(here)
     job = jobs.create("learner", "file-1", {}, seed=1, metadata={"n": "ü\u0000"}).id
-    with claimed(job, tmp_path, here) as ours, claimed(job, tmp_path, there) as theirs:
+    with claimed(job, here) as ours, claimed(job, there) as theirs:
         assert ours and not theirs
-    with claimed(job, tmp_path, there) as theirs:
+    with claimed(job, there) as theirs:
         assert theirs  # it was given back
     jobs.note(job, [{"step": n, "train_loss": 1.0 / n, "total_steps": 3} for n in (1, 2)], [("info", "hm")], 3)
     jobs.note(job, [{"step": n, "train_loss": 1.0 / n, "total_steps": 3} for n in (2, 3)])

@@ -15,5 +15,7 @@ export const ICONS = {
   minus: '<path d="M5 12h14"/>',
   back: '<path d="m14 6-6 6 6 6"/>',
   tour: '<path d="M6 21V4m0 1h11l-2.5 3.5L17 12H6"/>',
+  sides: '<rect x="4" y="5" width="7" height="14" rx="1.5"/><rect x="13" y="5" width="7" height="14" rx="1.5"/>',
+  present: '<rect x="4" y="5" width="16" height="11" rx="1.5"/><path d="M12 16v2m-4 3 4-3 4 3"/>',
   on: '<path d="m10 6 6 6-6 6"/>',
 };

@@ -1,5 +1,13 @@
 /** The state of the explorer as an address, and back: a link restores the exact view. */
 
+/** The other side, where it differs from this one. */
+export interface Beside {
+  text?: string;
+  model?: string;
+  /** The token chosen there, where it is none of this side's. */
+  position?: number;
+}
+
 export interface Place {
   page: string;
   model: string;
@@ -14,9 +22,17 @@ export interface Place {
   step: string;
   /** The step of the guided tour being shown; none without. */
   tour?: string;
+  /** Whether the tour is taken on the reader's own text. */
+  own?: boolean;
+  /** Large, one thing at a time, for a class to see. */
+  present?: boolean;
+  /** What stands on the other side: another text, another model; what it does not say is the same on both. */
+  beside?: Beside | null;
   /** What only this page knows. */
   settings: Record<string, string>;
 }
+
+const BESIDE = ['text', 'model', 'position'] as const;
 
 /** Links once held a step by its number among these. Nothing is ever added or moved here. */
 const NUMBERED = [
@@ -29,7 +45,7 @@ function step(given: string): string {
   return given === 'whole' ? '' : given;
 }
 
-const OWN = new Set(['model', 'text', 'more', 'position', 'layer', 'head', 'step', 'tour', 'lang', 'theme']);
+const OWN = new Set(['model', 'text', 'more', 'position', 'layer', 'head', 'step', 'tour', 'own', 'present', 'beside', 'text2', 'model2', 'position2', 'side', 'lang', 'theme']);
 
 export function write(place: Place): string {
   const query = new URLSearchParams();
@@ -40,6 +56,12 @@ export function write(place: Place): string {
   for (const name of ['layer', 'head'] as const) if (place[name]) query.set(name, String(place[name]));
   if (step(place.step)) query.set('step', place.step);
   if (place.tour) query.set('tour', place.tour);
+  if (place.own) query.set('own', '1');
+  if (place.present) query.set('present', '1');
+  if (place.beside) {
+    query.set('beside', '1');
+    for (const name of BESIDE) if (place.beside[name] !== undefined) query.set(`${name}2`, String(place.beside[name]));
+  }
   for (const [name, value] of Object.entries(place.settings).sort(([a], [b]) => (a < b ? -1 : 1))) query.set(name, value);
   return `#/${place.page}?${query}`;
 }
@@ -65,6 +87,9 @@ export function read(hash: string, usual: Place): Place & { lang?: string; theme
     head: whole('head') ?? 0,
     step: step(query.get('step') ?? usual.step),
     tour: query.get('tour') ?? '',
+    own: query.get('own') === '1',
+    present: query.get('present') === '1',
+    beside: query.get('beside') === '1' ? { text: query.get('text2') ?? undefined, model: query.get('model2') ?? undefined, position: whole('position2') ?? undefined } : null,
     settings,
     lang: query.get('lang') ?? undefined,
     theme: query.get('theme') ?? undefined,

@@ -34,6 +34,18 @@ export interface Attribution {
   rest: number;
 }
 
+/** How two runs differ in one respect, at one token of each; the largest differences first, or in their order. */
+export interface Beside {
+  of: 'next' | 'attention' | 'layers' | 'causes' | 'neurons' | 'stream' | 'written' | 'weights';
+  unit: 'percent' | 'number';
+  pairs: Pair[];
+  position: number;
+  other: number;
+  rows: Difference[];
+  distance: number | null;
+  unlike: boolean;
+}
+
 /** One token written: how many tokens went through the model for it, and how many only had to be looked up. */
 export interface CacheStep {
   step: number;
@@ -113,6 +125,19 @@ export interface Context {
   at: number;
   value: number;
   activations: number[];
+}
+
+/** One thing on both sides: its number on each, None where a side does not have it, and how far apart they are. */
+export interface Difference {
+  left: number | null;
+  right: number | null;
+  change: number;
+  name: string;
+  tokens: [Token | null, Token | null];
+  same: boolean;
+  position: number | null;
+  layer: number | null;
+  neuron: number | null;
 }
 
 /** What each part adds to the logit of the next token, after every token of the text at once. */
@@ -286,6 +311,13 @@ export interface Node {
   kept: boolean;
   reason: string;
   result: number | null;
+}
+
+/** Positions that stand side by side; None where a side has nothing there. */
+export interface Pair {
+  left: number | null;
+  right: number | null;
+  same: boolean;
 }
 
 /** One token's journey: token, with its position, after attention and after the MLP of each block, final norm. */

@@ -28,10 +28,20 @@ class Keys {
       if (this.#past(event)) event.preventDefault();
       return;
     }
+    if (moment.present && tour.step && this.#presented(event, target)) return event.preventDefault();
     if (target.tagName === 'SELECT' || (target as HTMLInputElement).type === 'range') return;
     // A sign alone can be said by someone who dictates, or struck by chance: it can be turned off (WCAG 2.1.4).
     if (!preferences.letters && event.key.length === 1 && event.key !== ' ') return;
     if (this.#page?.(event) || this.#common(event, target)) event.preventDefault();
+  }
+
+  /** As the little devices for speakers send them, too: Page Down, Page Up. */
+  #presented(event: KeyboardEvent, target: HTMLElement): boolean {
+    if (event.key === 'Escape') tour.present(false);
+    else if (event.key === 'PageDown' || event.key === 'ArrowRight' || (event.key === ' ' && !target.closest('button, a, summary'))) tour.turn(1);
+    else if (event.key === 'PageUp' || event.key === 'ArrowLeft') tour.turn(-1);
+    else return false;
+    return true;
   }
 
   #past(event: KeyboardEvent): boolean {

@@ -2,7 +2,7 @@
 
 import beginning from '../lib/beginning.json';
 import { site } from '../lib/site';
-import { read, write, type Place } from '../lib/url';
+import { read, write, type Beside, type Place } from '../lib/url';
 import { spell, type Token } from '../lib/token';
 import type { ModelMap } from './map';
 import { models, NotOpened } from './models.svelte';
@@ -39,7 +39,7 @@ export interface Trace {
 /** What a model has that does not say otherwise: not every kind has layers and heads. */
 const PLAIN: Shape = { layers: 1, heads: 1, width: 0, head_width: 0, mlp_width: 0, vocabulary: 0, context: Infinity };
 const TYPING = 120;
-const USUAL: Place = {
+export const USUAL: Place = {
   page: 'predict',
   model: site?.model ?? 'builtin',
   text: site?.text ?? beginning.text,
@@ -62,6 +62,11 @@ class Moment {
   step = $state('');
   /** The step of the guided tour; empty when there is none. */
   tour = $state('');
+  /** Whether the tour is taken on this text, and not on that of its steps. */
+  own = $state(false);
+  present = $state(false);
+  /** What stands on the other side; null: there is one side. */
+  beside = $state.raw<Beside | null>(null);
   /** What only one page knows, by page. */
   settings = $state<Record<string, Record<string, string>>>({});
 
@@ -175,8 +180,8 @@ class Moment {
   }
 
   place(): Place {
-    const { page, model, text, more, position, layer, head, step, tour } = this;
-    return { page, model, text, more, position, layer, head, step, tour, settings: { ...this.settings[page] } };
+    const { page, model, text, more, position, layer, head, step, tour, own, present, beside } = this;
+    return { page, model, text, more, position, layer, head, step, tour, own, present, beside, settings: { ...this.settings[page] } };
   }
 
   /** Take over what a place says, without a new entry in the browser's history. */

@@ -20,9 +20,16 @@ export interface Claim extends Record<Language, string> {
   if?: Record<string, [number | null, number | null]>;
 }
 
-function valueOf(facts: Facts, name: string): Value | undefined {
+export function valueOf(facts: Facts, name: string): Value | undefined {
   const [fact = '', field = ''] = name.split('.');
   return facts[fact]?.[field];
+}
+
+/** What a fact found, as plain words: what a guess is compared with. */
+export function spoken(value: Value | undefined): string {
+  if (!value) return '';
+  if (value.as === 'tokens') return value.value.map((token) => token.text ?? '').join('').trim();
+  return value.as === 'ids' || value.as === 'text' ? String(value.value) : WRITTEN[value.as](value.value);
 }
 
 export function holds(claim: Claim, facts: Facts): boolean {

@@ -11,6 +11,8 @@ from cutaway.errors import CutawayError, nearest
 from cutaway.models.gpt2.shape import Config
 
 PREFIX = "transformer."
+OURS = "cutaway-gpt2"
+"""The `model_type` of what is no GPT-2 to others: one with relative attention would be read there without it."""
 BUFFER = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")  # the causal mask, which some versions saved with the weights
 COPIES = {"lm_head.weight": "wte.weight"}
 """The output matrix may be stored once more under a name of its own, though it is the token embedding."""
@@ -45,6 +47,9 @@ def read_shape(given: Mapping[str, Any]) -> Config:
     dropout = given.get("resid_pdrop", 0.1)
     if isinstance(dropout, bool) or not isinstance(dropout, float | int):
         raise CutawayError(f"resid_pdrop must be a number, not {dropout!r}.")
+    positions = given.get("positions", "absolute")
+    if positions != "absolute" and given.get("model_type") != OURS:
+        raise CutawayError(f"positions is {positions!r}, and the model_type is not {OURS!r}: the file is damaged.")
     shape = {ours: given[theirs] for theirs, ours in FIELDS.items() if theirs in given}
     config = Config(
         context=given.get("n_positions", given.get("n_ctx", 1_024)),
@@ -54,6 +59,7 @@ def read_shape(given: Mapping[str, Any]) -> Config:
         tied=given.get("tie_word_embeddings", True) is not False,
         scale_by_layer=given.get("scale_attn_by_inverse_layer_idx", False) is True,
         dropout=float(dropout),
+        positions=positions,
         **shape,
     )
     end = given.get("eos_token_id")
@@ -66,9 +72,11 @@ def read_shape(given: Mapping[str, Any]) -> Config:
 def write_shape(config: Config) -> dict[str, Any]:
     """`config.json` for such a model."""
     activation = next(theirs for theirs, ours in ACTIVATIONS.items() if ours == config.activation)
+    named = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2"}
+    if config.relative:
+        named = {"model_type": OURS, "positions": config.positions}
     return {
-        "architectures": ["GPT2LMHeadModel"],
-        "model_type": "gpt2",
+        **named,
         **{theirs: getattr(config, ours) for theirs, ours in FIELDS.items()},
         "n_positions": config.context,
         "n_ctx": config.context,

@@ -20,11 +20,14 @@ def places(shape: Config) -> Iterator[Place]:
     """In the order of computation."""
     embedding, position = "token_embedding", "position_embedding"
     yield Place(embedding, VECTOR, "look up", ("ids",), embedding, steps=("embedding",))
-    yield Place(position, VECTOR, "look up", ("positions",), position, steps=("position",))
-    yield Place("residual.0", VECTOR, "add", (embedding, position), steps=("entry",))
+    if shape.relative:
+        yield Place("residual.0", VECTOR, "copy", (embedding,), steps=("entry",))
+    else:
+        yield Place(position, VECTOR, "look up", ("positions",), position, steps=("position",))
+        yield Place("residual.0", VECTOR, "add", (embedding, position), steps=("entry",))
     stream = "residual.0"
     for i in range(shape.layers):
-        yield from attention(f"blocks.{i}", stream)
+        yield from attention(f"blocks.{i}", stream, shape.relative)
         yield from mlp(f"blocks.{i}", f"blocks.{i}.residual.middle")
         stream = f"blocks.{i}.residual"
     yield Place("final_norm", VECTOR, "norm", (stream,), "final_norm", steps=("final_norm",), kind="last")
@@ -32,14 +35,19 @@ def places(shape: Config) -> Iterator[Place]:
     yield Place("logits", VECTOR, "linear", ("final_norm",), matrix, steps=("logits",))
 
 
-def attention(block: str, stream: str) -> Iterator[Place]:
+def attention(block: str, stream: str, relative: bool) -> Iterator[Place]:
     name = f"{block}.attention"
+    scored = f"{name}.scores"
     yield Place(f"{name}.norm", VECTOR, "norm", (stream,), f"{block}.attention_norm", steps=("attention_norm",))
     for third, (made, kind) in enumerate((("queries", "query"), ("keys", "key"), ("values", "value"))):
         matrix, steps = f"{name}.queries_keys_values", ("made", "split")
         yield Place(f"{name}.{made}", HEADS, "linear", (f"{name}.norm",), matrix, (third, 3), steps, kind)
     yield Place(f"{name}.scores", TABLE, "score", (f"{name}.queries", f"{name}.keys"), name, steps=("scores",))
-    yield Place(f"{name}.masked", TABLE, "mask", (f"{name}.scores",), steps=("mask",))
+    if relative:
+        scored = f"{name}.placed"
+        yield Place(f"{name}.relative", TABLE, "distance", (f"{name}.queries",), name)
+        yield Place(scored, TABLE, "add", (f"{name}.scores", f"{name}.relative"))
+    yield Place(f"{name}.masked", TABLE, "mask", (scored,), steps=("mask",))
     yield Place(f"{name}.weights", TABLE, "softmax", (f"{name}.masked",), steps=("softmax",))
     yield Place(f"{name}.heads", HEADS, "mix", (f"{name}.weights", f"{name}.values"), steps=("mix",))
     yield Place(f"{name}.merged", VECTOR, "merge", (f"{name}.heads",), steps=("merge",))

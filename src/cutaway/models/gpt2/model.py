@@ -41,6 +41,8 @@ class Attention(nn.Module):
         self.scale = 1 / math.sqrt(config.head_width) / (layer + 1 if config.scale_by_layer else 1)
         self.queries_keys_values = nn.Linear(config.width, 3 * config.width)
         self.projection = nn.Linear(config.width, config.width)
+        shape = (config.heads, config.context, config.head_width)  # the last row is for the token itself, distance 0
+        self.distances = nn.Parameter(torch.empty(shape)) if config.relative else None
 
     def forward(self, x: Tensor, mask: Tensor | None, cache: Cache | None, watch: Watch = UNWATCHED) -> Tensor:
         queries, keys, values = self.queries_keys_values(x).chunk(3, dim=-1)  # each [batch, query, width]
@@ -69,10 +71,26 @@ class Attention(nn.Module):
         if mask is None:
             mask = causal_mask(queries.shape[2], keys.shape[2], None, queries.device)
         scores = watch("scores", queries @ keys.transpose(-1, -2) * self.scale)  # [batch, head, query, key]
+        if self.distances is not None:
+            relative = watch("relative", self.by_distance(queries, keys.shape[2]))  # [batch, head, query, key]
+            scores = watch("placed", scores + relative)
         masked = watch("masked", scores.masked_fill(~mask, torch.finfo(scores.dtype).min))  # [batch, head, query, key]
         weights = watch("weights", masked.softmax(dim=-1))  # [batch, head, query, key]; each row sums to 1
         weights = F.dropout(weights, self.dropout, self.training)
         return watch("heads", weights @ values)  # [batch, head, query, head_width]
+
+    def by_distance(self, queries: Tensor, keys: int) -> Tensor:
+        """What each query makes of how far back each key stands; of keys still to come, nonsense to be masked.
+
+        Music Transformer's skewing: every query meets every distance in one product, then each row moves to where its
+        own distances lie. [query, key] is all that is ever held, not [query, key, head_width].
+        """
+        assert self.distances is not None
+        rows = self.distances[:, -keys:]  # [head, distance, head_width], the farthest first
+        rows = F.pad(rows, (0, 0, keys - rows.shape[1], 0))  # padding alone stands farther back than that
+        met = queries @ rows.transpose(-1, -2) * self.scale  # [batch, head, query, distance]
+        count = met.shape[2]
+        return F.pad(met, (1, 0)).flatten(-2)[..., count:].unflatten(-1, (count, keys))  # [batch, head, query, key]
 
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
         """The same in one fused step, without ever holding the scores."""
@@ -80,6 +98,11 @@ class Attention(nn.Module):
         dropout = self.dropout if self.training else 0.0
         if mask is None and not alone and queries.shape[2] != keys.shape[2]:
             mask = causal_mask(queries.shape[2], keys.shape[2], None, queries.device)
+        if self.distances is not None:
+            if mask is None:
+                mask = causal_mask(queries.shape[2], keys.shape[2], None, queries.device)
+            relative = self.by_distance(queries, keys.shape[2])
+            mask = relative.masked_fill(~mask, -torch.inf)  # added to the scores, in place of True and False
         return F.scaled_dot_product_attention(
             queries,
             keys,
@@ -137,7 +160,7 @@ class GPT(nn.Module):
         super().__init__()
         self.config = config
         self.token_embedding = nn.Embedding(config.vocabulary, config.width)
-        self.position_embedding = nn.Embedding(config.context, config.width)
+        self.position_embedding = None if config.relative else nn.Embedding(config.context, config.width)
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.layers))
         self.final_norm = nn.LayerNorm(config.width, eps=config.norm_epsilon)
@@ -173,8 +196,10 @@ class GPT(nn.Module):
         positions, mask = self.places(ids, past, padding)
 
         tokens = watch("token_embedding", self.token_embedding(ids))  # [batch, query, width]
-        places = watch("position_embedding", self.position_embedding(positions).expand_as(tokens))
-        residual = watch("residual.0", self.dropout(tokens + places))  # [batch, query, width]
+        residual = tokens
+        if self.position_embedding is not None:
+            residual = residual + watch("position_embedding", self.position_embedding(positions).expand_as(tokens))
+        residual = watch("residual.0", self.dropout(residual))  # [batch, query, width]
 
         for layer, block in enumerate(self.blocks):
             residual = block(residual, mask, cache, watch.within(f"blocks.{layer}"))

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from cutaway.errors import CutawayError, nearest
 
 ACTIVATIONS = ("gelu_tanh", "gelu", "relu", "silu")
+POSITIONS = ("absolute", "relative")
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,9 @@ class Config:
     """Whether scores in block i are also divided by i + 1 (Stanford's Mistral models do; GPT-2 does not)."""
     dropout: float = 0.0
     """The share of values dropped while training; never used otherwise."""
+    positions: str = "absolute"
+    """How a token knows where others stand: by a vector for each position, added at the entry, as in GPT-2; or
+    "relative", as in Music Transformer: attention learns in every head what each distance back is worth."""
     end_token: int | None = None
     """The id of `<|endoftext|>`; None means the last id of the vocabulary."""
 
@@ -58,6 +62,8 @@ class Config:
             )
         if self.activation not in ACTIVATIONS:
             raise CutawayError(f"Unknown activation {self.activation!r}. Known: {', '.join(ACTIVATIONS)}.")
+        if self.positions not in POSITIONS:
+            raise CutawayError(f"A model's positions are {' or '.join(POSITIONS)}, not {self.positions!r}.")
         if not 0 <= self.dropout < 1:
             raise CutawayError(f"Dropout must lie between 0 and 1, not {self.dropout}.")
         if not 0 <= self.end < self.vocabulary:
@@ -66,6 +72,11 @@ class Config:
     @property
     def head_width(self) -> int:
         return self.width // self.heads
+
+    @property
+    def relative(self) -> bool:
+        """Whether attention goes by the distance between two tokens."""
+        return self.positions == "relative"
 
     @property
     def end(self) -> int:

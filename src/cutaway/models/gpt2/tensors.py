@@ -16,8 +16,9 @@ def tensors(shape: Config) -> Iterator[TensorSpec]:
     """In the order in which a token meets them."""
     width, inner, rows = shape.width, shape.mlp_width, (shape.vocabulary, shape.width)
     yield TensorSpec("token_embedding.weight", "wte.weight", rows, "a row for each token", "token embedding")
-    positions, part = (shape.context, width), "position embedding"
-    yield TensorSpec("position_embedding.weight", "wpe.weight", positions, "a row for each position", part)
+    if not shape.relative:
+        positions, part = (shape.context, width), "position embedding"
+        yield TensorSpec("position_embedding.weight", "wpe.weight", positions, "a row for each position", part)
     for block in range(shape.layers):
         ours, theirs = f"blocks.{block}", f"h.{block}"
         yield from norm(f"{ours}.attention_norm", f"{theirs}.ln_1", "norm before attention", width)
@@ -25,6 +26,9 @@ def tensors(shape: Config) -> Iterator[TensorSpec]:
             f"{ours}.attention.queries_keys_values", f"{theirs}.attn.c_attn", "query, key and value", "attention",
             (width, 3 * width),
         )  # fmt: skip
+        if shape.relative:
+            distances, what = (shape.heads, shape.context, shape.head_width), "a row for each head and distance"
+            yield TensorSpec(f"{ours}.attention.distances", f"{theirs}.attn.distances", distances, what, "attention")
         yield from linear(
             f"{ours}.attention.projection", f"{theirs}.attn.c_proj", "projection of the merged heads", "attention",
             (width, width),

@@ -58,8 +58,10 @@ def factors(model: GPT, texts: list[list[int]]) -> Iterator[tuple[str, Factor]]:
     device = model.token_embedding.weight.device
     streams = []
     for ids in texts:
-        places = torch.arange(len(ids), device=device)
-        streams.append(model.token_embedding(torch.tensor(ids, device=device)) + model.position_embedding(places))
+        stream = model.token_embedding(torch.tensor(ids, device=device))
+        if model.position_embedding is not None:
+            stream = stream + model.position_embedding(torch.arange(len(ids), device=device))
+        streams.append(stream)
     for layer, block in enumerate(model.blocks):
         moments = {name: torch.zeros(()) for name in MATRICES}
         hooks = [block.get_submodule(name).register_forward_pre_hook(adding(moments, name)) for name in MATRICES]

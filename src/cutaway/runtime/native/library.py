@@ -17,7 +17,7 @@ KINDS = ("float32", "bfloat16", "int8", "int4")
 """How the matrices may be held: 32 or 16 bits a weight, or 8.25 or 4.5 with the scales of their groups (int4 holds the
 token embedding in int8, and beside it the output matrix in int4)."""
 
-VERSION = 4
+VERSION = 5
 
 
 class Shape(ctypes.Structure):
@@ -25,7 +25,7 @@ class Shape(ctypes.Structure):
 
     _fields_ = [
         *((name, ctypes.c_int32) for name in ("vocabulary", "context", "width", "layers", "heads", "mlp_width")),
-        *((name, ctypes.c_int32) for name in ("activation", "tied", "scale_by_layer", "kind")),
+        *((name, ctypes.c_int32) for name in ("activation", "tied", "scale_by_layer", "relative", "kind")),
         ("norm_epsilon", ctypes.c_float),
     ]
 
@@ -40,7 +40,7 @@ def shape_of(config: Config, weights: str) -> Shape:
     check_native(config)
     return Shape(
         config.vocabulary, config.context, config.width, config.layers, config.heads, config.mlp_width,
-        ACTIVATIONS.index(config.activation), config.tied, config.scale_by_layer, KINDS.index(weights),
+        ACTIVATIONS.index(config.activation), config.tied, config.scale_by_layer, config.relative, KINDS.index(weights),
         config.norm_epsilon,
     )  # fmt: skip
 

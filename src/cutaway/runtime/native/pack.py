@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cutaway.models.gpt2.model import GPT
 
 Memory = npt.NDArray[np.uint8]
-EMBEDDING, OUTPUT = "token_embedding.weight", "output.weight"
+EMBEDDING, OUTPUT, DISTANCES = "token_embedding.weight", "output.weight", ".distances"
 ALONE = 1 << 22
 """So many numbers one thread puts in their tiles, where they need no rounding, before others have begun."""
 
@@ -32,6 +32,8 @@ class Placed:
     start: int
     packed: str | None
     """As which kind. int4 keeps the token embedding in int8: rounding it costs the most, and little of it is read."""
+    turned: bool = False
+    """Whether its last two axes lie the other way round: neighbouring distances side by side, as keys do."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +65,12 @@ def packed_from(config: Config, weights: str, data: bytes) -> Packed:
 def places(config: Config, weights: str) -> Iterator[Placed]:
     """Every tensor in the order it lies in memory, which is that of `cutaway_model_layout` in interface.cpp."""
     shape = shape_of(config, weights)
-    starts = np.zeros(5 + 12 * config.layers, dtype=np.uint64)
+    starts = np.zeros(5 + 13 * config.layers, dtype=np.uint64)
     count = need().cutaway_model_layout(ctypes.byref(shape), starts.ctypes.data)
     for one, start in zip(tensors(config_of(config, weights)), starts[:count].tolist(), strict=True):
         matrix = len(one.shape) == 2 and one.part != "position embedding"
         kind = "int8" if weights == "int4" and one.name == EMBEDDING else weights
-        yield Placed(one.name, one.ours, start, packed=kind if matrix else None)
+        yield Placed(one.name, one.ours, start, kind if matrix else None, one.name.endswith(DISTANCES))
 
 
 def config_of(config: Config, weights: str) -> Config:
@@ -128,6 +130,7 @@ def pack_tensor(
 ) -> None:
     """Put one tensor where it belongs."""
     if place.packed is None:
+        numbers = np.ascontiguousarray(numbers.swapaxes(-1, -2)) if place.turned else numbers
         memory[place.start : place.start + numbers.nbytes] = numbers.reshape(-1).view(np.uint8)
         return
     threads = default_threads() if place.packed.startswith("int") or numbers.size > ALONE else 1
@@ -153,8 +156,10 @@ def unpack(packed: Packed) -> GPT:
                 KINDS.index(place.packed), *place.shape, packed.memory.ctypes.data + place.start, numbers.ctypes.data
             )
         else:
-            numbers = packed.memory[place.start : place.start + numbers.nbytes].view(np.float32).reshape(place.shape)
-            numbers = numbers.copy()
+            numbers = packed.memory[place.start : place.start + numbers.nbytes].view(np.float32)
+            *heads, rows, width = (1, *place.shape)
+            numbers = numbers.reshape(*heads, width, rows).swapaxes(-1, -2) if place.turned else numbers
+            numbers = numbers.reshape(place.shape).copy()
         module, _, leaf = place.name.rpartition(".")
         setattr(model.get_submodule(module), leaf, torch.nn.Parameter(torch.from_numpy(numbers)))
     return model.eval()

@@ -13,7 +13,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sqlalchemy import JSON, BigInteger, Connection, Engine, Integer, String, UniqueConstraint, create_engine, event
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Connection,
+    Engine,
+    Integer,
+    String,
+    UniqueConstraint,
+    create_engine,
+    event,
+    inspect,
+)
 from sqlalchemy import exc as errors
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from sqlalchemy.pool import NullPool
@@ -27,7 +38,8 @@ Number = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up by its
 
 
 class Unavailable(CutawayError):
-    """The database could not take it: nothing was written. `full` where the disk is, else it is busy or away."""
+    """The database or the storage could not take it: nothing was written. `full` where the disk is, else it is busy
+    or away."""
 
     def __init__(self, message: str, full: bool = False):
         super().__init__(message)
@@ -66,6 +78,7 @@ class JobRow(Table):
     status: Mapped[str] = mapped_column(String(32), index=True)
     model: Mapped[str]
     training_file: Mapped[str]
+    validation_file: Mapped[str | None]
     suffix: Mapped[str | None]
     seed: Mapped[int] = mapped_column(BigInteger)
     hyperparameters: Mapped[dict[str, Any]]
@@ -132,11 +145,17 @@ class Database:
         with explained():
             Table.metadata.create_all(self.engine)
             with self.writing() as session:
+                add_columns(session.connection())
                 known = session.query(Version).one_or_none()
                 if known is None:
                     session.add(Version(number=VERSION))
                 elif known.number > VERSION:
                     raise CutawayError(f"{hidden(address)} was written by a newer Cutaway: install that one.")
+            self.open = self.engine.connect() if self.sqlite else None
+            if self.open is not None:
+                # Its log is removed with the last connection, and the next one could not read on a disk that is full.
+                self.open.exec_driver_sql("SELECT number FROM version").all()
+                self.open.rollback()
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -157,12 +176,25 @@ class Database:
             session.query(Version).one()
 
     def close(self) -> None:
+        if self.open is not None:
+            self.open.close()
         self.engine.dispose()
 
 
 @contextmanager
 def _none() -> Iterator[None]:
     yield
+
+
+def add_columns(connection: Connection) -> None:
+    """Give tables that an older Cutaway made the columns that they lack, empty in the rows that are there."""
+    unless = "" if connection.dialect.name == "sqlite" else "IF NOT EXISTS "  # another server may be faster
+    for table in Table.metadata.sorted_tables:
+        known = {one["name"] for one in inspect(connection).get_columns(table.name)}
+        for column in table.columns:
+            if column.name not in known:
+                kind = column.type.compile(connection.dialect)
+                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {unless}{column.name} {kind}")
 
 
 def sqlite_address(path: Path) -> str:
@@ -172,7 +204,9 @@ def sqlite_address(path: Path) -> str:
 def connect(address: str) -> Engine:
     try:
         if address.startswith("sqlite"):
-            engine = create_engine(address, poolclass=NullPool, connect_args={"timeout": WAIT})
+            engine = create_engine(
+                address, poolclass=NullPool, connect_args={"timeout": WAIT, "check_same_thread": False}
+            )
             event.listen(engine, "connect", _prepare_sqlite)
             event.listen(engine, "begin", _begin)
             return engine

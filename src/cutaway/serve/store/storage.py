@@ -9,6 +9,7 @@ import errno
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,6 +18,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from cutaway.atomic import flush, written_beside
 from cutaway.errors import CutawayError
+from cutaway.serve.store.database import Unavailable
 
 PIECE = 1 << 20
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*(/[A-Za-z0-9][A-Za-z0-9._:-]*)*")
@@ -31,10 +33,22 @@ class Storage:
 
     def __init__(self, address: str, cache: Path):
         try:
-            self.fs, self.root = url_to_fs(address)
+            self.fs, self.root = url_to_fs(address, use_listings_cache=False)  # other servers write there, too
         except (ImportError, ValueError) as error:
             raise CutawayError(f"The storage {address} cannot be used: {error}.") from None
         self.local, self.cache = isinstance(self.fs, LocalFileSystem), cache
+
+    @contextmanager
+    def reached(self) -> Iterator[None]:
+        """What a storage elsewhere says when it cannot be reached or refuses, for the one who asked."""
+        try:
+            yield
+        except (CutawayError, FileNotFoundError):
+            raise
+        except Exception as error:  # every kind of storage has its own
+            if self.local:
+                raise
+            raise Unavailable(f"The storage does not answer, and nothing was kept: {error!s:.200}.") from error
 
     def path(self, name: str) -> str:
         if not NAME.fullmatch(name):
@@ -46,9 +60,10 @@ class Storage:
         try:
             if self.local:
                 return self._write_file(Path(self.path(name)), source)
-            with self.fs.open(self.path(name), "wb") as file:
-                shutil.copyfileobj(source, file, PIECE)
-            return int(self.fs.size(self.path(name)))
+            with self.reached():
+                with self.fs.open(self.path(name), "wb") as file:
+                    shutil.copyfileobj(source, file, PIECE)
+                return int(self.fs.size(self.path(name)))
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise NoRoom("The disk is full, and the file was not kept. Make room and send it again.") from error
@@ -66,7 +81,8 @@ class Storage:
 
     def read(self, name: str) -> Iterator[bytes]:
         """The bytes under this name, piece by piece."""
-        file: Any = self.fs.open(self.path(name), "rb")
+        with self.reached():
+            file: Any = self.fs.open(self.path(name), "rb")
 
         def pieces() -> Iterator[bytes]:
             with file:
@@ -76,8 +92,9 @@ class Storage:
         return pieces()
 
     def remove(self, name: str) -> None:
-        if self.fs.exists(self.path(name)):
-            self.fs.rm(self.path(name), recursive=True)
+        with self.reached():
+            if self.fs.exists(self.path(name)):
+                self.fs.rm(self.path(name), recursive=True)
 
     def fetch(self, name: str) -> Path:
         """A file or folder as a path on this machine: the thing itself, or a copy in the cache."""
@@ -87,11 +104,12 @@ class Storage:
         if not there.exists():
             there.parent.mkdir(parents=True, exist_ok=True)
             beside = there.with_name(f".{there.name}.partial")
-            if self.fs.isdir(self.path(name)):
-                shutil.rmtree(beside, ignore_errors=True)
-                self.fs.get(f"{self.path(name)}/", f"{beside}/", recursive=True)
-            else:
-                self.fs.get_file(self.path(name), str(beside))
+            with self.reached():
+                if self.fs.isdir(self.path(name)):
+                    shutil.rmtree(beside, ignore_errors=True)
+                    self.fs.get(f"{self.path(name)}/", f"{beside}/", recursive=True)
+                else:
+                    self.fs.get_file(self.path(name), str(beside))
             beside.rename(there)
         return there
 
@@ -106,8 +124,10 @@ class Storage:
             folder.rename(there)
             flush(there.parent)
         else:
-            self.fs.put(f"{folder}/", f"{self.path(name)}/", recursive=True)
+            with self.reached():
+                self.fs.put(f"{folder}/", f"{self.path(name)}/", recursive=True)
             shutil.rmtree(folder)
 
     def exists(self, name: str) -> bool:
-        return bool(self.fs.exists(self.path(name)))
+        with self.reached():
+            return bool(self.fs.exists(self.path(name)))

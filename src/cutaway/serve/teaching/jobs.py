@@ -44,10 +44,12 @@ class Jobs:
         suffix: str | None = None,
         seed: int | None = None,
         metadata: dict[str, str] | None = None,
+        validation_file: str | None = None,
     ) -> JobRow:
         row = JobRow(
             id=new_id("ftjob"), created_at=now(), finished_at=None, status="queued", model=model,
-            training_file=training_file, suffix=suffix, seed=secrets.randbelow(2**31) if seed is None else seed,
+            training_file=training_file, validation_file=validation_file, suffix=suffix,
+            seed=secrets.randbelow(2**31) if seed is None else seed,
             hyperparameters=hyperparameters, notes=dict(metadata or {}), result=None, trained_tokens=None, steps=None,
             error=None,
         )  # fmt: skip
@@ -101,7 +103,8 @@ class Jobs:
 
     def uses(self, file: str) -> bool:
         """Whether a job that has not ended was given this file."""
-        wanted = select(JobRow.id).where(JobRow.training_file == file, JobRow.status.not_in(ENDED))
+        given = (JobRow.training_file == file) | (JobRow.validation_file == file)
+        wanted = select(JobRow.id).where(given, JobRow.status.not_in(ENDED))
         with self.database.reading() as session:
             return session.execute(wanted).first() is not None
 
@@ -134,8 +137,7 @@ class Jobs:
                 session.execute(select(JobRow).where(JobRow.id == job)).scalar_one().steps = total
             for number, one in sorted(by_number.items()):
                 if number not in known:
-                    said = f"Step {number}/{one['total_steps']}: training loss={one['train_loss']:.2f}"
-                    session.add(event_row(job, said, step=number, data=one))
+                    session.add(event_row(job, step_message(one), step=number, data=one))
             for level, said in messages:
                 session.add(message(job, said, level))
 
@@ -232,6 +234,12 @@ def event_row(job: str, said: str, level: str = "info", step: int | None = None,
     return EventRow(
         id=new_id("ftevent"), job=job, created_at=now(), level=level, message=said, step=step, data=data or {}
     )
+
+
+def step_message(metrics: dict[str, Any]) -> str:
+    """A step in words, as OpenAI's events have it."""
+    said = f"Step {metrics['step']}/{metrics['total_steps']}: training loss={metrics['train_loss']:.2f}"
+    return said + (f", validation loss={metrics['valid_loss']:.2f}" if "valid_loss" in metrics else "")
 
 
 def message(job: str, said: str, level: str = "info") -> EventRow:

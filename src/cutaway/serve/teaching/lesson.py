@@ -3,6 +3,7 @@
     FOLDER/
       job.json          what to do: the model to start from, its name, the hyperparameters, the seed
       training.jsonl    what to learn
+      validation.jsonl  what to measure it on, if that was given
       model/            the training (see cutaway.train), and in the end the model
       steps/            a model of each checkpoint on the way
       finished.json     how it ended; written last
@@ -13,6 +14,7 @@ standard output. When standard input ends (the server has closed it, or is no mo
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -26,7 +28,8 @@ from typing import Any
 from cutaway.atomic import write_text
 from cutaway.errors import CutawayError
 
-JOB, DATA, MODEL, STEPS, FINISHED = "job.json", "training.jsonl", "model", "steps", "finished.json"
+JOB, MODEL, STEPS, FINISHED = "job.json", "model", "steps", "finished.json"
+DATA, VALIDATION = "training.jsonl", "validation.jsonl"
 COMMAND = ["-m", "cutaway.serve.teaching.lesson"]
 """What Python is called with, before the folder."""
 EPOCHS = 3
@@ -45,6 +48,11 @@ def main(folder: Path) -> int:
     except CutawayError as error:
         full = "disk is full" in str(error) or "bytes left" in str(error)
         tell("error", message=str(error), kind="full" if full else "mistake")
+        return 2
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        tell("error", message="The disk is full. Make room.", kind="full")
         return 2
     except MemoryError:
         tell("error", message="There is not enough memory to train this model on this data.", kind="mistake")
@@ -80,40 +88,46 @@ def wait_for_the_other(training: Path, gone: threading.Event) -> None:
 
 def learn(folder: Path, gone: threading.Event) -> None:
     from cutaway.train import loop, state
-    from cutaway.train.events import Evaluated, Event, Prepared, Sampled, Saved, Step
+    from cutaway.train.events import Evaluated, Event, Prepared, Saved, Step
 
     output = folder / MODEL
     begun = state.latest(output / "training") is not None or (output / "recipe.toml").is_file()
     recipe = None if begun else recipe_for(folder)
-    steps = 0
+    steps = measured_every = 0
+    taken: dict[str, Any] = {}  # a step that is about to be measured: both are told together
 
     def on_event(event: Event) -> None:
-        nonlocal steps
+        nonlocal steps, measured_every
         match event:
             case Prepared():
                 steps = event.recipe.train.steps
+                measured_every = event.recipe.train.evaluate_every if event.recipe.data.validation else 0
                 tell("begun", step=event.step, steps=steps, past=past_steps(output, event.step, steps))
             case Step():
-                tell("step", **metrics(asdict(event), steps))
-            case Evaluated() if event.whole:
-                tell("message", message=f"Held-out loss after step {event.step:,}: {event.held_loss:.3f}")
-            case Sampled() | Evaluated():
-                pass
-            case Saved() if event.step < steps:
-                keep_model(event.folder, output, folder / STEPS / str(event.step))
-                tell("checkpoint", step=event.step)
+                taken.update(asdict(event))
+            case Evaluated() if taken:
+                taken["held_loss"] = event.held_loss
+        if taken and ("held_loss" in taken or not measured_every or taken["step"] % measured_every):
+            tell("step", **metrics(taken, steps))
+            taken.clear()
+        if isinstance(event, Saved) and event.step < steps:
+            keep_model(event.folder, output, folder / STEPS / str(event.step))
+            tell("checkpoint", step=event.step)
 
     report = loop.train(recipe, output, resume=True, on_event=on_event, stop=gone.is_set)
     if report.reason == "stopped":
         tell("stopped", step=report.step)
         return
-    write_text(folder / FINISHED, json.dumps({"steps": report.step, "tokens": report.tokens, "loss": report.loss}))
+    ended = {"steps": report.step, "tokens": report.tokens, "loss": report.loss, "full_valid_loss": report.held_loss}
+    write_text(folder / FINISHED, json.dumps(ended))
     tell("finished")
 
 
 def metrics(line: dict[str, Any], steps: int) -> dict[str, Any]:
     """A step as OpenAI's events tell it, and a little more."""
     named = {"step": line["step"], "train_loss": line["loss"], "total_steps": steps}
+    if "held_loss" in line:
+        named["valid_loss"] = line["held_loss"]
     return named | {key: line[key] for key in ("learning_rate", "tokens", "tokens_per_second") if key in line}
 
 
@@ -138,6 +152,14 @@ def recipe_for(folder: Path) -> Any:
     job = json.loads((folder / JOB).read_text(encoding="utf-8"))
     base, wanted = locate(job["base"]), job["hyperparameters"]
     settings = task_for(next(iter(records(folder))), base)
+    validation = folder / VALIDATION
+    if validation.is_file():
+        other = task_for(next(iter(records(folder, VALIDATION))), base)
+        if other["name"] != settings["name"]:
+            raise CutawayError(
+                f"The validation file has records for the task {other['name']}, and the training file for "
+                f"{settings['name']}: both must have the same fields."
+            )
     task, shape = task_from(settings), checkpoint.read_config(base)
     rows = sum(1 for _ in records(folder))
     batch = min(16, max(1, rows // 4))
@@ -154,13 +176,20 @@ def recipe_for(folder: Path) -> Any:
     train: dict[str, Any] = {"steps": steps, "batch": batch, "seed": job["seed"], "sample_every": 0}
     if task.packed:
         train["length"] = length
+    if validation.is_file():
+        train["evaluate_every"] = -(-steps // 10)  # at each checkpoint
     multiplier = given(wanted, "learning_rate_multiplier", None)
     if multiplier is not None:
         train["learning_rate"] = float(f"{multiplier * usual_rate(count_parameters(shape)) / 10:.2e}")
     return Recipe.from_dict(
         {
             "model": {"from": str(base)},
-            "data": {"paths": [str((folder / DATA).absolute())], "held_out": 0, "cache": str(folder / "cache")},
+            "data": {
+                "paths": [str((folder / DATA).absolute())],
+                "validation": [str(validation.absolute())] if validation.is_file() else [],
+                "held_out": 0,
+                "cache": str(folder / "cache"),
+            },
             "task": settings,
             "train": train,
         }
@@ -172,10 +201,10 @@ def given(wanted: dict[str, Any], name: str, otherwise: Any) -> Any:
     return otherwise if value == "auto" else value
 
 
-def records(folder: Path) -> Iterator[dict[str, Any]]:
+def records(folder: Path, name: str = DATA) -> Iterator[dict[str, Any]]:
     from cutaway.serve.teaching.records import read_records
 
-    with (folder / DATA).open("rb") as file:
+    with (folder / name).open("rb") as file:
         yield from read_records(file)
 
 

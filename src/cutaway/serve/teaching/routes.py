@@ -52,7 +52,7 @@ class NewJob(BaseModel):
 
     model: Annotated[str, Field(min_length=1, max_length=255)]
     training_file: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")]
-    validation_file: str | None = None
+    validation_file: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")] | None = None
     hyperparameters: Hyperparameters | None = None
     method: Method | None = None
     suffix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")] | None = None
@@ -146,21 +146,28 @@ def job_routes(
     def create(body: NewJob) -> dict[str, Any]:
         """Teach a model of this server the records of a file; the result is another model of this server."""
         check_model(body.model)
-        if body.validation_file:
-            raise ApiError(400, "A validation_file is not used here: leave it out.", "validation_file")
         if body.integrations:
             raise ApiError(400, "There are no integrations here: leave them out.", "integrations")
         if body.method is not None and body.method.type != "supervised":
-            raise ApiError(400, f"The method {body.method.type!r} is not known here, only 'supervised'.", "method")
-        file = files.get(body.training_file)
-        if file is None or file.purpose != "fine-tune":
             raise ApiError(
-                400, f"There is no file {body.training_file!r} with the purpose 'fine-tune'.", "training_file",
-                "file_not_found",
-            )  # fmt: skip
+                400,
+                f"The method {body.method.type!r} is not known here, only 'supervised': "
+                "records with the answers that are to be learned.",
+                "method",
+                "unsupported_method",
+            )
+        given = {"training_file": body.training_file, "validation_file": body.validation_file}
+        for param, name in given.items():
+            file = files.get(name) if name is not None else None
+            if name is not None and (file is None or file.purpose != "fine-tune"):
+                said = f"There is no file {name!r} with the purpose 'fine-tune'."
+                raise ApiError(400, said, param, "file_not_found")
         chosen = body.method.supervised.hyperparameters if body.method and body.method.supervised else None
         chosen = chosen or body.hyperparameters or Hyperparameters()
-        row = jobs.create(body.model, file.id, chosen.model_dump(), body.suffix, body.seed, body.metadata)
+        row = jobs.create(
+            body.model, body.training_file, chosen.model_dump(), body.suffix, body.seed, body.metadata,
+            body.validation_file,
+        )  # fmt: skip
         wake()
         return told_job(row)
 
@@ -300,8 +307,9 @@ def told_job(row: JobRow) -> dict[str, Any]:
     return {
         "id": row.id, "object": "fine_tuning.job", "created_at": row.created_at, "finished_at": row.finished_at,
         "status": row.status, "model": row.model, "fine_tuned_model": row.result, "error": row.error,
-        "training_file": row.training_file, "validation_file": None, "result_files": [], "seed": row.seed,
-        "hyperparameters": row.hyperparameters, "trained_tokens": row.trained_tokens, "organization_id": "cutaway",
+        "training_file": row.training_file, "validation_file": row.validation_file, "result_files": [],
+        "seed": row.seed, "hyperparameters": row.hyperparameters, "trained_tokens": row.trained_tokens,
+        "organization_id": "cutaway",
         "method": {"type": "supervised", "supervised": {"hyperparameters": row.hyperparameters}},
         "user_provided_suffix": row.suffix, "metadata": row.notes or None, "integrations": [], "estimated_finish": None,
     }  # fmt: skip

@@ -89,7 +89,7 @@ class Runner:
 
     def _take(self, job: str) -> bool:
         """Work on a job, unless another does; whether it was done."""
-        with claimed(job, self.folder, self.database) as ours:
+        with claimed(job, self.database) as ours:
             row = self.jobs.get(job) if ours else None
             if row is None or row.status not in ("validating_files", "queued", "running"):
                 return False
@@ -154,16 +154,18 @@ class Work:
     def prepare(self) -> None:
         """The folder with all that the process needs."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        data = self.folder / lesson.DATA
-        if not data.is_file():
-            source = self.runner.storage.fetch(f"files/{self.row.training_file}.jsonl")
-            beside = data.with_name(".training.partial")
-            beside.unlink(missing_ok=True)
-            try:
-                os.link(source, beside)
-            except OSError:
-                shutil.copyfile(source, beside)
-            beside.rename(data)
+        given = {lesson.VALIDATION: self.row.validation_file, lesson.DATA: self.row.training_file}
+        for name, file in given.items():
+            data = self.folder / name
+            if file is not None and not data.is_file():
+                source = self.runner.storage.fetch(f"files/{file}.jsonl")
+                beside = data.with_name(f".{name}.partial")
+                beside.unlink(missing_ok=True)
+                try:
+                    os.link(source, beside)
+                except OSError:
+                    shutil.copyfile(source, beside)
+                beside.rename(data)
         about = {
             "base": self.runner.base(self.row.model),
             "hyperparameters": self.row.hyperparameters,
@@ -225,7 +227,7 @@ class Work:
         if not self.runner.storage.exists(stored(self.job, step)):
             return
         found = {one["step"]: one for one in self.jobs.steps(self.job)}.get(step, {})
-        numbers = {"step": step, **({"train_loss": found["train_loss"]} if found else {})}
+        numbers = {"step": step} | {name: found[name] for name in ("train_loss", "valid_loss") if name in found}
         for old in self.jobs.keep_checkpoint(self.job, step, model_name(self.row, step), numbers):
             self.runner.storage.remove(stored(old.job, old.step))
         self.runner.offer()
@@ -251,10 +253,11 @@ class Work:
         if model.is_dir():
             shutil.rmtree(model / "training", ignore_errors=True)
             self.runner.storage.keep_folder(model, stored(self.job))
-        name = model_name(self.row)
+        name, loss = model_name(self.row), report.get("full_valid_loss")
+        measured = "" if loss is None else f" (full validation loss={loss:.3f})"
         try:
             self.jobs.become(
-                self.job, "succeeded", "running", said=f"The job has successfully completed: {name}",
+                self.job, "succeeded", "running", said=f"The job has successfully completed: {name}{measured}",
                 result=name, trained_tokens=report["tokens"],
             )  # fmt: skip
         except Conflict as now:
@@ -304,13 +307,14 @@ def ending(code: int) -> str:
 
 
 @contextmanager
-def claimed(job: str, folder: Path, database: Database) -> Iterator[bool]:
+def claimed(job: str, database: Database) -> Iterator[bool]:
     """Whether the job is ours alone while this lasts. It is the system's or the database's lock, not a row with a time.
 
-    A database that several machines share has locks of its own; one in a file is shared on one machine only.
+    A database that several machines share has locks of its own; one in a file is shared on one machine only, and its
+    locks are files beside it.
     """
     if database.sqlite:
-        place = folder / "locks" / job
+        place = Path(f"{database.engine.url.database}-locks") / job
         place.mkdir(parents=True, exist_ok=True)
         try:
             lock = held(place)

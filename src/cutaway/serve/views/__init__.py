@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from fastapi import APIRouter
 
 from cutaway.serve.explorer import Explorer
+from cutaway.serve.learning import routes as learning
 from cutaway.serve.views import (
+    beside,
     branches,
     declared,
     facts,
@@ -19,7 +21,7 @@ from cutaway.serve.views import (
     weights,
 )  # fmt: skip
 
-PAGES = (declared, tables, branches, walk, machine, gallery, weights, tasks, facts)
+PAGES = (declared, tables, branches, walk, machine, gallery, weights, tasks, facts, learning, beside)
 
 
 def routers(explorer: Explorer) -> Iterator[APIRouter]:

@@ -1,8 +1,8 @@
-"""Branches: how likely each token of several ways on from a text is."""
+"""Branches: how likely each token of several ways on from a text is, and which ways there are."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
@@ -34,5 +34,17 @@ def router(explorer: Explorer) -> APIRouter:
             return found
 
         return await explorer.worker.run(request, lambda: [along(path) for path in body.paths])
+
+    @api.get("/traces/{key}/ahead")
+    async def ahead(key: str, request: Request) -> dict[str, Any]:
+        """The likeliest ways on from the end of the text, as a tree."""
+
+        def work() -> dict[str, Any]:
+            from cutaway.inspect.ahead import ahead
+
+            run = explorer.run(key)
+            return {"ways": explorer.once((key, "ahead"), lambda: [one.to_dict() for one in ahead(run.lm, run.ids)])}
+
+        return await explorer.worker.run(request, work)
 
     return api

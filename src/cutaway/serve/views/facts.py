@@ -16,6 +16,8 @@ class Questions(BaseModel):
     model: str = Field("builtin", max_length=1_000)
     text: str = Field("", max_length=10_000)
     facts: dict[str, dict[str, Any]] = Field(max_length=8)
+    own: bool = False
+    """Whether the text is the reader's own, and not the one that the questions were written for."""
 
 
 def router(explorer: Explorer) -> APIRouter:
@@ -26,7 +28,7 @@ def router(explorer: Explorer) -> APIRouter:
         from cutaway.inspect.facts import facts
 
         def work() -> dict[str, Any]:
-            found = facts(explorer.trace(body.model, body.text)[1], body.facts)
+            found = facts(explorer.trace(body.model, body.text)[1], body.facts, body.own)
             return {name: {key: value.to_dict() for key, value in fact.items()} for name, fact in found.items()}
 
         return await explorer.worker.run(request, work)

@@ -82,6 +82,26 @@ def router(explorer: Explorer) -> APIRouter:
 
         return await explorer.drawing.run(request, work)
 
+    @api.get("/weights/neighbours")
+    async def neighbours(
+        request: Request, model: Model, word: Name, k: Annotated[int, Query(ge=1, le=32)] = 8
+    ) -> dict[str, Any]:
+        """The tokens whose embeddings are most like that of a word."""
+        from cutaway.inspect.discover import neighbours
+
+        return await explorer.drawing.run(request, lambda: neighbours(explorer.models.get(model), word, k).to_dict())
+
+    @api.get("/weights/waves")
+    async def waves(request: Request, model: Model) -> dict[str, Any]:
+        """How the positions lie along the directions in which they differ most."""
+        from cutaway.inspect.discover import waves
+
+        def work() -> dict[str, Any]:
+            found: dict[str, Any] = waves(explorer.models.get(model)).to_dict()
+            return found
+
+        return await explorer.drawing.run(request, lambda: explorer.once((model, "waves"), work))
+
     return api
 
 

@@ -3,7 +3,7 @@ the work. How they become tensors is the task's own business (`Task.collate`).""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -25,16 +25,26 @@ class Batches:
 
     A packed text is one long row of documents, cut into windows of `length` tokens, in each epoch from another place
     on. Otherwise examples of like length stand together, and `batch` counts records (which may have several examples
-    each). Process `rank` of `world` gets its share of every batch.
+    each). Process `rank` of `world` gets its share of every batch. `vary` changes every example (see
+    `Task.varied`) by a number that follows from the seed and its place in the stream alone.
     """
 
-    def __init__(self, split: Split, batch: int, length: int, seed: int = 0, rank: int = 0, world: int = 1):
+    def __init__(
+        self,
+        split: Split,
+        batch: int,
+        length: int,
+        seed: int = 0,
+        rank: int = 0,
+        world: int = 1,
+        vary: Callable[[Arrays, int], Arrays] | None = None,
+    ):
         _check(split, batch, length, rank, world, least=length + split.ahead)
         if batch % world:
             raise CutawayError(f"A batch of {batch} cannot be divided equally between {world} processes.")
         self.split, self.batch, self.length, self.seed = split, batch, length, seed
         self.share = slice(rank * (batch // world), (rank + 1) * (batch // world))
-        self.position = 0
+        self.position, self.vary = 0, vary
         self.count = len(split.tokens) // length if split.packed else split.records
         # At most a quarter of an epoch: two copies of an example in one pool, of equal length, would meet in one batch.
         self.pool_size = max(1, min(POOL, self.count // batch // 4))
@@ -58,6 +68,10 @@ class Batches:
             made = self._windows(self.position)
         else:
             made = _examples(self.split, self._records(self.position)[self.share])
+        if self.vary is not None:
+            first = self.position * self.batch + self.share.start  # counted in windows or records, as the stream is
+            rows = 1 if self.split.packed else self.split.together
+            made = [self.vary(one, key(self.seed, first + at // rows, 3)) for at, one in enumerate(made)]
         self.position += 1
         return made
 

@@ -28,6 +28,8 @@ class Where:
     """Whether this goes on with the text of the record before: a document longer than a block comes in several."""
 
     def __str__(self) -> str:
+        if not self.line:  # the whole file is one record
+            return str(self.path)
         return f"{self.path}, {'row' if self.path.suffix == '.parquet' else 'line'} {self.line:,}"
 
 
@@ -62,6 +64,10 @@ class Block:
                 return self._table()
             case "lines":
                 return self._lines()
+            case "midi":
+                [place] = self.source.place
+                record = {"midi": self.data[0], "name": str(self.source.paths[0]), "place": place}
+                return iter([(record, Where(self.source.paths[0], 0))])
         return self._rows()
 
     def text(self, number: int = 0) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cutaway.text.tokenizer import Tokenizer
 
 MAGIC = b"cutaway piece 3\n"
+MOST_TOLD = 100
 PARTS = {"hashes": "<u8", "sizes": "<u4", "starts": "<u1"}
 """What is kept of each example beside its arrays, and in what kind of number."""
 
@@ -38,6 +39,8 @@ class Summary:
     cut: int = 0
     """Examples from which tokens were cut away."""
     cut_tokens: int = 0
+    refused: list[str] = field(default_factory=list)
+    """What was said of records left out whose fault it was (see `LeftOut.told`), as far as anyone would read it."""
 
     def __add__(self, other: Summary) -> Summary:
         return Summary(
@@ -47,6 +50,7 @@ class Summary:
             dict(Counter(self.dropped) + Counter(other.dropped)),
             self.cut + other.cut,
             self.cut_tokens + other.cut_tokens,
+            (self.refused + other.refused)[:MOST_TOLD],
         )
 
 
@@ -149,8 +153,9 @@ class Method:
         lengths: dict[str, list[int]] = {name: [] for name in values}
         parts: dict[str, list[int]] = {name: [] for name in PARTS}
         dropped: Counter[str] = Counter()
+        refused: list[str] = []
         records = cut = cut_tokens = 0
-        read = self._sections if self.task.packed else self._examples
+        read = self._sections if self.task.packed and self.task.fields == ("text",) else self._examples
         for record, where in block.records():
             try:
                 for number, (example, identity, size) in enumerate(read(record, where.continues, block)):
@@ -163,9 +168,10 @@ class Method:
                     records, cut, cut_tokens = records + start, cut + bool(example.cut), cut_tokens + example.cut
             except LeftOut as reason:
                 dropped[reason.reason] += 1
+                refused += [str(reason)] if reason.told else []
             except CutawayError as error:
                 raise CutawayError(f"{where}: {error}") from None
-        summary = Summary(len(parts["starts"]), records, len(values["ids"]), dict(dropped), cut, cut_tokens)
+        summary = Summary(len(parts["starts"]), records, len(values["ids"]), dict(dropped), cut, cut_tokens, refused)
         arrays = {
             name: Ragged(np.frombuffer(values[name], kind), np.array(lengths[name], "<u4"))
             for name, kind in self.kinds.items()
@@ -191,10 +197,11 @@ class Method:
     def _examples(self, record: Record, continues: bool, block: Block) -> Iterator[Found]:
         """A record's examples, all known by its first field: who has the same source or article stays on one side."""
         first, *others = (record.get(name) for name in self.task.fields)
+        known_by = self.task.known_by(record)
         if block.source.kind == "lines" and not all(isinstance(one, str) and one.strip() for one in record.values()):
             raise LeftOut("A line is empty.", reason="empty")
         size = sum(len(one.encode("utf-8", "surrogatepass")) for one in texts((first, *others)))
-        name = identity(json.dumps(first).encode())
+        name = identity(known_by if isinstance(known_by, bytes) else json.dumps(known_by).encode())
         for example in self.task.examples(record, self.tokenizer):
             yield example, name, size
             size = 0  # counted once
@@ -247,6 +254,7 @@ def _cut(text: str, low: int, high: int) -> int:
 def name(block: Block, method: str) -> str:
     """The name of the piece that this block becomes by this method: equal contents, equal name."""
     head = [method, block.source.kind, block.fields, block.columns, block.begins, block.ends, [*map(len, block.data)]]
+    head += block.source.place
     digest = hashlib.sha256(json.dumps(head).encode())
     for data in block.data:
         digest.update(data)

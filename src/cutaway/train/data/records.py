@@ -58,6 +58,7 @@ def blocks(
         "lines": _parallel,
         "csv": _csv,
         "parquet": _parquet,
+        "midi": _whole,
     }
     return makers[source.kind](source, tuple(fields), names, size)
 
@@ -115,6 +116,13 @@ def _cut(data: bytes) -> tuple[int, bool]:
     while place > len(data) - 4 and data[place] & 0xC0 == 0x80:  # not inside a character
         place -= 1
     return place, False
+
+
+def _whole(source: Source, fields: tuple[str, ...], names: Any, size: int) -> Iterator[Block]:
+    """A file that is one record; of one that no record could be as long as, the beginning."""
+    with Stream(source.paths[0]) as stream:
+        data = stream.read(LONGEST)
+        yield Block(source, (data,), fields, fields, consumed=stream.consumed)
 
 
 def _whole_lines(stream: Stream, size: int) -> Iterator[bytes]:

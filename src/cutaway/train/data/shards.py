@@ -64,10 +64,13 @@ class Report:
     cut_tokens: int
     skipped: tuple[str, ...]
     """Files in the given folders that are of no kind that can be read."""
+    refused: tuple[str, ...] = ()
+    """Why records were left out that are damaged, each a sentence that names its file; the first hundred."""
 
     def __str__(self) -> str:
         documents = "document" if self.documents == 1 else "documents"
-        parts = [f"{self.documents:,} {documents}, {self.tokens:,} tokens, {self.bytes:,} bytes"]
+        parts = [f"{self.documents:,} {documents}, {self.tokens:,} tokens"]
+        parts[0] += f", {self.bytes:,} bytes" if self.bytes else ""
         parts += [f"left out: {', '.join(f'{count:,} {reason}' for reason, count in self.dropped.items())}"] * bool(
             self.dropped
         )
@@ -152,8 +155,9 @@ class Dataset:
             if any((folder / name).stat().st_size != size for name, size in about["sizes"].items()):
                 return None
             train, held = (_split(folder, side, about) for side in ("train", "held"))
-            skipped = tuple(about["report"].pop("skipped"))
-            return cls(folder, about["fingerprint"], train, held, Report(**about["report"], skipped=skipped))
+            skipped, refused = (tuple(about["report"].pop(name, ())) for name in ("skipped", "refused"))
+            report = Report(**about["report"], skipped=skipped, refused=refused)
+            return cls(folder, about["fingerprint"], train, held, report)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -215,7 +219,7 @@ def prepare(
     section = min(SECTION, max(256, total // 200))
     way = [VERSION, task.settings(), task.fields, dict(columns or {}), _tokenizer_digest(tokenizer), section]
     method = _digest(way)
-    kinds = [(source.kind, len(source.paths)) for source in found.read]
+    kinds = [(source.kind, len(source.paths), *source.place) for source in found.read]
     fingerprint = _digest([method, kinds, contents, held_out, seed])
     if ready := Dataset.open(cache / fingerprint):
         return ready
@@ -261,7 +265,9 @@ class _Job:
             shutil.rmtree(left, ignore_errors=True)
         if workers is None:
             packed = sum(path.stat().st_size for path in self.found.files if path.suffix.lower() in sources.PACKED)
-            workers = min(cores(), (self.total + 3 * packed) // BLOCK + 1)  # text packs to a quarter or so
+            music = sum(path.stat().st_size for one in self.found.read if one.kind == "midi" for path in one.paths)
+            size = self.total + 3 * packed + 7 * music  # text packs to a quarter or so, and a note to a few bytes
+            workers = min(cores(), size // BLOCK + 1)
         if workers > 1 and not (self.folder / "tokenizer").is_dir():
             beside = self.folder / f"tokenizer-{uuid.uuid4().hex[:8]}"
             self.way.tokenizer.save(beside)
@@ -280,6 +286,7 @@ class _Job:
             cut=summary.cut,
             cut_tokens=summary.cut_tokens,
             skipped=tuple(str(path) for path in self.found.skipped),
+            refused=tuple(summary.refused),
         )
         about = {
             "version": VERSION,
@@ -331,6 +338,8 @@ class _Job:
         files = ", ".join(map(str, self.found.files[:3])) + (", ..." if self.found.files[3:] else "")
         if summary.dropped:
             why = ", ".join(f"{count:,} {reason}" for reason, count in summary.dropped.items())
+            if summary.refused:
+                return CutawayError(f"Nothing of {files} can be used ({why}). The first: {summary.refused[0]}")
             return CutawayError(f"No record of {files} can be used: {why}. See the task's limit, or give other data.")
         wanted = " and ".join(self.way.task.fields)
         return CutawayError(f"There is nothing in {files}: give data with {wanted}.")

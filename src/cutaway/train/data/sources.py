@@ -20,6 +20,8 @@ KINDS = {
     ".txt": "text", ".text": "text", ".jsonl": "jsonl", ".ndjson": "jsonl", ".tsv": "table", ".csv": "csv",
     ".parquet": "parquet",
 }  # fmt: skip
+MUSIC = {".mid": "midi", ".midi": "midi"}
+"""For records that have the one field `midi`: a file is a record."""
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 CACHE_TAG = "CACHEDIR.TAG"
 """A folder with this file in it (https://bford.info/cachedir) is somebody's cache, not data."""
@@ -42,6 +44,11 @@ class Source:
 
     paths: tuple[Path, ...]
     kind: str
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """Of music, the folder it is in, by the last words of its path: performances of one piece may share one."""
+        return ("/".join(self.paths[0].absolute().parent.parts[-3:]),) if self.kind == "midi" else ()
 
 
 @dataclass(frozen=True)
@@ -74,7 +81,7 @@ def find(paths: Sequence[Path | str], fields: Sequence[str], columns: Mapping[st
     for path in map(Path, paths):
         given = _exists(path)
         for file in [path] if given else _walk(path):
-            kind, stem, ending = _kind(file, len(fields))
+            kind, stem, ending = _kind(file, fields)
             if kind:
                 read.append(Source((file,), kind))
             elif len(fields) > 1 and (ending in endings or (given and not columns)):
@@ -82,6 +89,8 @@ def find(paths: Sequence[Path | str], fields: Sequence[str], columns: Mapping[st
                 if group not in parallel:
                     read.append(Source((file.parent / stem,), "lines"))  # keeps the place; `_joined` fills it
                 parallel.setdefault(group, []).append((ending, file))
+            elif given and is_music(fields):
+                read.append(Source((file,), "midi"))
             elif given and file.suffix == ".json":
                 read.append(Source((file,), "jsonl"))
             elif given and len(fields) == 1:
@@ -98,9 +107,8 @@ def find(paths: Sequence[Path | str], fields: Sequence[str], columns: Mapping[st
         holds = (
             f" It holds {', '.join(sorted(path.name for path in skipped)[:5])}." if skipped else " It holds no files."
         )
-        raise CutawayError(
-            f"There is no data in {', '.join(map(str, paths))}: no {', '.join(KINDS)}, compressed or not.{holds}"
-        )
+        kinds = ", ".join(kinds_of(fields))
+        raise CutawayError(f"There is no data in {', '.join(map(str, paths))}: no {kinds}, compressed or not.{holds}")
     return Sources(tuple(read), tuple(skipped))
 
 
@@ -133,12 +141,21 @@ def _walk(folder: Path) -> Iterator[Path]:
             yield from _walk(path)
 
 
-def _kind(path: Path, fields: int) -> tuple[str | None, str, str]:
+def is_music(fields: Sequence[str]) -> bool:
+    return tuple(fields) == ("midi",)
+
+
+def kinds_of(fields: Sequence[str]) -> dict[str, str]:
+    """What files of each ending are, for records with these fields."""
+    return MUSIC if is_music(fields) else KINDS
+
+
+def _kind(path: Path, fields: Sequence[str]) -> tuple[str | None, str, str]:
     """A file's kind if its name tells, its name without the endings, and its ending without those of packing."""
     plain = path.name.removesuffix(path.suffix) if path.suffix.lower() in PACKED else path.name
     stem, dot, ending = plain.rpartition(".")
-    kind = KINDS.get(f".{ending.lower()}") if dot and stem else None
-    if kind == "text" and fields > 1:
+    kind = kinds_of(fields).get(f".{ending.lower()}") if dot and stem else None
+    if kind == "text" and len(fields) > 1:
         kind = "table"
     return kind, stem, ending
 

@@ -34,10 +34,13 @@ export function fold(values: ArrayLike<number>, rows: number, columns: number, h
   return out;
 }
 
-/** The line over the text as an SVG path, filled to the ground. */
+/** The line over the text as an SVG path, filled to the ground; where it has a sign, the ground is in between. */
 export function area(line: number[], wide: number, high: number): string {
   const most = Math.max(1e-9, ...line);
+  const least = Math.min(0, ...line);
   const step = wide / Math.max(1, line.length);
-  const y = (value: number): string => (high - (high - 1) * Math.max(0, value / most)).toFixed(1);
-  return `M0 ${high}${line.map((value, i) => `L${(i * step).toFixed(1)} ${y(value)}L${((i + 1) * step).toFixed(1)} ${y(value)}`).join('')}L${wide} ${high}Z`;
+  const room = high - 1;
+  const ground = high - room * (-least / (most - least));
+  const y = (value: number): string => (ground - (room * value) / (most - least)).toFixed(1);
+  return `M0 ${ground.toFixed(1)}${line.map((value, i) => `L${(i * step).toFixed(1)} ${y(value)}L${((i + 1) * step).toFixed(1)} ${y(value)}`).join('')}L${wide} ${ground.toFixed(1)}Z`;
 }

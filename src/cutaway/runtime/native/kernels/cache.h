@@ -16,7 +16,7 @@
 
 struct Shape {  // as the Python side has it: see cutaway.runtime.native.library
     int32_t vocabulary, context, width, layers, heads, mlp_width;
-    int32_t activation, tied, scale_by_layer, kind;
+    int32_t activation, tied, scale_by_layer, relative, kind;
     float norm_epsilon;
 
     bool shares_tokens() const { return tied && kind != INT4; }  // as output matrix

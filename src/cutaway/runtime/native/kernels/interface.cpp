@@ -26,7 +26,7 @@ int guarded(const Work& work) {
 
 extern "C" {
 
-int cutaway_version() { return 4; }
+int cutaway_version() { return 5; }
 
 const char* cutaway_error() { return complaint; }
 
@@ -119,12 +119,14 @@ int32_t cutaway_model_layout(const Shape* shape, uint64_t* places) {
     const Layout layout(*shape);
     uint64_t* at = places;
     *at++ = layout.tokens;
-    *at++ = layout.positions;
-    for (const auto& layer : layout.layers)
-        for (size_t place : {layer.attention_norm, layer.attention_norm_bias, layer.qkv, layer.qkv_bias, layer.merge,
-                             layer.merge_bias, layer.mlp_norm, layer.mlp_norm_bias, layer.widen, layer.widen_bias,
-                             layer.mlp_projection, layer.mlp_projection_bias})
+    if (!shape->relative) *at++ = layout.positions;
+    for (const auto& layer : layout.layers) {
+        for (size_t place : {layer.attention_norm, layer.attention_norm_bias, layer.qkv, layer.qkv_bias}) *at++ = place;
+        if (shape->relative) *at++ = layer.distances;
+        for (size_t place : {layer.merge, layer.merge_bias, layer.mlp_norm, layer.mlp_norm_bias, layer.widen,
+                             layer.widen_bias, layer.mlp_projection, layer.mlp_projection_bias})
             *at++ = place;
+    }
     *at++ = layout.final_norm;
     *at++ = layout.final_norm_bias;
     if (!shape->shares_tokens()) *at++ = layout.output;

@@ -68,6 +68,8 @@ struct Attention {
     float scale;
     float* const* blocks;        // of the text's cache
     size_t keys_at, values_at;   // where this layer's and head's part begins in a block
+    const float* distances;      // relative attention: [width][context], the farthest first; null: there is none
+    int context;
     float* scratch;              // [QUERIES, scratch_stride]: a query's weights, then from sums_at on what it gathers
     size_t scratch_stride, sums_at;
 };

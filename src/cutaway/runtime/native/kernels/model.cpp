@@ -41,13 +41,14 @@ Layout::Layout(const Shape& shape) {
     auto floats = [&](int count) { return take(sizeof(float) * static_cast<size_t>(count)); };
     auto matrix = [&](int rows, int inputs) { return take(Matrix{kind, rows, inputs, nullptr}.bytes()); };
     tokens = take(Matrix{tokens_kind_of(shape), shape.vocabulary, shape.width, nullptr}.bytes());
-    positions = floats(shape.context * shape.width);
+    positions = shape.relative ? at : floats(shape.context * shape.width);
     for (int layer = 0; layer < shape.layers; layer++) {
         Layer one;
         one.attention_norm = floats(shape.width);
         one.attention_norm_bias = floats(shape.width);
         one.qkv = matrix(3 * shape.width, shape.width);
         one.qkv_bias = floats(3 * shape.width);
+        one.distances = shape.relative ? floats(shape.context * shape.width + LANES + QUERIES) : at;  // read past the end
         one.merge = matrix(shape.width, shape.width);
         one.merge_bias = floats(shape.width);
         one.mlp_norm = floats(shape.width);
@@ -146,6 +147,7 @@ void Model::forward(const Row* rows, int count) {
     each(count, [&](int row) {
         float* into = residual_.data() + row * row_;
         unpack_row(tokens, rows[row].id, into);
+        if (shape.relative) return;
         const float* place = floats(layout_.positions) + static_cast<size_t>(rows[row].position) * shape.width;
         for (int i = 0; i < shape.width; i++) into[i] += place[i];
     });
@@ -228,6 +230,7 @@ void Model::attend(const Row* rows, int count, int layer) {
         for (int head = 0; head < shape.heads; head++) keep(head, 0);
     const float scale = 1 / std::sqrt(static_cast<float>(width)) / static_cast<float>(shape.scale_by_layer ? layer + 1 : 1);
     const size_t weights = up(shape.context, BLOCK), room = weights + up(width, LANES);
+    const float* distances = shape.relative ? floats(layout_.layers[layer].distances) : nullptr;
     threads_.run(static_cast<int>(runs_.size()) * shape.heads, [&](int piece, int thread) {
         const int runs = static_cast<int>(runs_.size()), head = piece / runs;  // head by head: its keys stay near
         const Run& run = runs_[piece % runs];
@@ -244,6 +247,8 @@ void Model::attend(const Row* rows, int count, int layer) {
             .blocks = first.text->blocks(),
             .keys_at = shape.keys_at(layer, head),
             .values_at = shape.values_at(layer, head),
+            .distances = distances ? distances + static_cast<size_t>(head) * width * shape.context : nullptr,
+            .context = shape.context,
             .scratch = scratch_.data() + thread * QUERIES * room,
             .scratch_stride = room,
             .sums_at = weights,

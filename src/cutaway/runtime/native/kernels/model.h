@@ -16,7 +16,7 @@
 struct Layout {
     struct Layer {
         size_t attention_norm, attention_norm_bias, mlp_norm, mlp_norm_bias;
-        size_t qkv, qkv_bias, merge, merge_bias, widen, widen_bias, mlp_projection, mlp_projection_bias;
+        size_t qkv, qkv_bias, distances, merge, merge_bias, widen, widen_bias, mlp_projection, mlp_projection_bias;
     };
     size_t tokens, positions, final_norm, final_norm_bias, output, bytes;
     std::vector<Layer> layers;

@@ -160,9 +160,10 @@ export function arcs(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, alpha: n
   pen.strokeStyle = ink.attention;
   pen.lineCap = 'round';
   const shown = s.over && s.over.column >= 0 ? s.over.column : s.column;
+  const apart = s.byHead && shown === s.column;
   for (let pass = 0; pass < 2; pass++)
     for (const { look, q, k, weight } of s.arcs) {
-      if ((q === shown) !== (pass === 1)) continue;
+      if ((q === shown) !== (pass === 1) || (apart && pass)) continue;
       const { part } = s.world.looks[look]!;
       if (s.camera.y(part.y) < 0 || s.camera.y(part.y + part.h) > s.height) continue;
       pen.globalAlpha = before * alpha * (pass ? Math.min(0.95, 0.4 + weight) : 0.06 + 0.34 * weight);
@@ -171,6 +172,79 @@ export function arcs(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, alpha: n
       curve(s, pen, look, k, q);
       pen.stroke();
     }
+  pen.globalAlpha = before;
+}
+
+/** The colour of a head, the same in every layer: around the circle, as light as the theme wants it. */
+export const headInk = (head: number, heads: number, dark: boolean): string => `hsl(${Math.round((360 * head) / Math.max(1, heads) + 335) % 360} ${dark ? '80% 70%' : '75% 38%'})`;
+
+/** What the chosen token takes from each, head by head: each head has a colour, and its lines lie side by side. */
+export function headArcs(s: Scene, pen: CanvasRenderingContext2D, alpha: number, dark: boolean): void {
+  if (alpha <= 0 || !s.byHead || (s.over && s.over.column >= 0 && s.over.column !== s.column)) return;
+  const before = pen.globalAlpha;
+  const { heads } = s.byHead;
+  const thick = Math.max(2, Math.min(8, s.camera.sx * 0.12));
+  pen.lineCap = 'round';
+  for (const { look, head, k, weight } of s.byHead.arcs) {
+    const { part } = s.world.looks[look]!;
+    if (s.camera.y(part.y) < 0 || s.camera.y(part.y + part.h) > s.height) continue;
+    pen.globalAlpha = before * alpha * Math.min(0.95, 0.35 + weight);
+    pen.strokeStyle = headInk(head, heads, dark);
+    pen.lineWidth = Math.max(1, thick * weight);
+    pen.beginPath();
+    curve(s, pen, look, k + ((head + 0.5) / heads - 0.5) * 0.5, s.column);
+    pen.stroke();
+  }
+  pen.globalAlpha = before;
+}
+
+/** The matrix of the tokens stands at the side, once: what is looked up in it below, and what the scores are made with above. */
+export function tied(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, alpha: number): void {
+  if (alpha <= 0 || !s.tied || s.narrow()) return;
+  const [below, above] = s.tied.map((name) => s.laneOf(name)?.station);
+  if (!below || !above) return;
+  const { camera } = s;
+  const x = camera.x(s.slots) + 10;
+  const [low, high] = [camera.y(below.y + below.h / 2), camera.y(above.y + above.h / 2)];
+  const middle = (low + high) / 2;
+  const [wide, tall] = [26, Math.min(150, (low - high) * 0.4)];
+  if (x + wide > s.width - 16 || tall < 24) return;
+  const before = pen.globalAlpha;
+  pen.globalAlpha = before * alpha;
+  pen.strokeStyle = ink.token;
+  pen.lineWidth = 1.5;
+  for (const [end, edge] of [[low, middle + tall / 2], [high, middle - tall / 2]] as const) {
+    pen.beginPath();
+    pen.moveTo(x + wide / 2, edge);
+    pen.lineTo(x + wide / 2, end + (edge > end ? 10 : -10));
+    pen.quadraticCurveTo(x + wide / 2, end, x + wide / 2 - 10, end);
+    pen.lineTo(camera.x(s.count) + 2, end);
+    pen.stroke();
+    pen.fillStyle = ink.token;
+    pen.beginPath();
+    pen.moveTo(camera.x(s.count) - 4, end);
+    pen.lineTo(camera.x(s.count) + 4, end - 4);
+    pen.lineTo(camera.x(s.count) + 4, end + 4);
+    pen.fill();
+  }
+  pen.fillStyle = ink['token-soft'];
+  pen.beginPath();
+  pen.roundRect(x, middle - tall / 2, wide, tall, 3);
+  pen.fill();
+  if (s.tiedPicture) {
+    pen.imageSmoothingEnabled = false;
+    pen.drawImage(s.tiedPicture, 0, 0, s.tiedPicture.width, s.tiedPicture.height, x + 2, middle - tall / 2 + 2, wide - 4, tall - 4);
+  }
+  pen.stroke();
+  pen.save();
+  pen.translate(x + wide + 9, middle);
+  pen.rotate(-Math.PI / 2);
+  pen.font = `11px ${ink.sans}`;
+  pen.textAlign = 'center';
+  pen.textBaseline = 'middle';
+  pen.fillStyle = ink.token;
+  pen.fillText(fit(pen, t('walk.tied'), Math.max(tall, (low - high) * 0.9)), 0, 0);
+  pen.restore();
   pen.globalAlpha = before;
 }
 

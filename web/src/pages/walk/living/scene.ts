@@ -15,6 +15,8 @@ export const LEVELS: Level[] = ['machine', 'block', 'head', 'matrix', 'cell'];
 
 /** So many columns at once; of a longer text a window of them. */
 export const COLUMNS = 64;
+/** The first column of the window around a position. */
+export const firstOf = (tokens: number, at: number): number => (tokens <= COLUMNS ? 0 : Math.max(0, Math.min(tokens - COLUMNS, Math.floor(at / 16) * 16 - COLUMNS / 2)));
 export const CELLS = 24;
 /** Cells in a block that is looked into. */
 export const FINE = 48;
@@ -64,6 +66,12 @@ export class Scene {
   block: { layer: number; strips: Strips } | null = null;
   looks: Float32Array | null = null;
   arcs: Arc[] = [];
+  /** The same of the chosen token head by head, where heads are shown apart. */
+  byHead: { heads: number; arcs: { look: number; head: number; k: number; weight: number }[] } | null = null;
+  /** The two places that one matrix makes: looked up in it, and scored with it; and its picture. */
+  tied: [string, string] | null = null;
+  tiedPicture: HTMLCanvasElement | null = null;
+  dark = false;
   rows: { layer: number; position: number; names: string[]; heads: number; values: Float32Array } | null = null;
   table: { name: string; head: number; size: number; values: Float32Array } | null = null;
   matrix: { step: number; layer: number; rows: number; columns: number; values: number[][]; most: number; shape: number[] } | null = null;
@@ -82,6 +90,9 @@ export class Scene {
 
   constructor(readonly map: ModelMap) {
     this.world = layout(map);
+    const scored = map.places.find((one) => one.operation === 'linear' && one.name === 'logits' && one.module);
+    const read = scored && map.places.find((one) => one.operation === 'look up' && one.module === scored.module);
+    this.tied = read ? [read.name, scored.name] : null;
     this.line = stops(map);
     this.times = pace(map, this.line);
   }
@@ -127,7 +138,7 @@ export class Scene {
   margin(level: Level): Margin {
     const left = this.narrow() ? 84 : 142;
     const leaning = this.camera.sx < 46;
-    return level === 'machine' ? { left, right: this.narrow() ? 22 : 34, top: 10, bottom: leaning ? 62 : 34 } : { left, right: 16, top: 16, bottom: leaning ? 62 : 36 };
+    return level === 'machine' ? { left, right: this.narrow() ? 22 : this.tied ? 78 : 34, top: 10, bottom: leaning ? 62 : 34 } : { left, right: 16, top: 16, bottom: leaning ? 62 : 36 };
   }
 
   /** What a level looks at. */
@@ -209,6 +220,8 @@ export class Scene {
       floors: this.world.floors.map((floor) => ({ kind: floor.kind, layer: floor.layer, rows: floor.stations.map((one) => map.steps[one.step]!.name) })),
       river: stages ? stages.names.flatMap((name, n) => Array.from({ length: this.count }, (_, i) => ({ name, position: this.first + i, length: stages.length(n, i) }))) : [],
       arcs: this.arcs.map(({ look, q, k, weight }) => ({ name: this.world.looks[look]!.name, from: k < 0 ? null : this.first + k, to: this.first + q, weight })),
+      heads: this.byHead ? this.byHead.arcs.map(({ look, head, k, weight }) => ({ name: this.world.looks[look]!.name, head, from: this.first + k, to: this.first + this.column, weight })) : [],
+      tied: this.tied,
       choice: this.choice ? this.choice.words.map((word, i) => ({ id: word.id, share: this.choice!.shares[i]! })) : [],
       stops: line.map((one, n) => ({ n, name: address(map, one), title: title(map.steps[one.step]!), layer: map.steps[one.step]!.block ? one.layer : null, numbers: this.#numbers(one) })),
     };
@@ -241,6 +254,10 @@ export interface Described {
   river: { name: string; position: number; length: number }[];
   /** `from` is null for all tokens before the window together. */
   arcs: { name: string; from: number | null; to: number; weight: number }[];
+  /** Of the chosen token, head by head, where they are shown apart. */
+  heads: { name: string; head: number; from: number; to: number; weight: number }[];
+  /** The two places that the one matrix of the tokens makes. */
+  tied: [string, string] | null;
   choice: { id: number; share: number }[];
   stops: { n: number; name: string; title: string; layer: number | null; numbers: { name: string; length: number }[] }[];
 }

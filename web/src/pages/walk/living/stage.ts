@@ -1,8 +1,9 @@
 /** Where the scene is played: the clock, the camera's ways, painting only what changed, and what lies under a point. */
 
+import { SvgPen } from '../../../lib/svgpen';
 import type { Ink } from './ink';
 import { BLOCK, isHeads, isTable, lane, type Station } from './layout';
-import { arcs, ending, floors, guesses, loop, names, rivers, swellings, words } from './machine';
+import { arcs, ending, floors, guesses, loop, names, rivers, headArcs, swellings, tied, words } from './machine';
 import { half, rows } from './rows';
 import { wires } from './wires';
 import type { Level, Scene } from './scene';
@@ -201,15 +202,21 @@ export class Stage {
 
   #paintStill(): void {
     const { scene } = this;
-    const [pen, ink] = [this.#stillPen, this.#ink!];
+    const pen = this.#stillPen;
     pen.setTransform(this.#dense, 0, 0, this.#dense, 0, 0);
     pen.clearRect(0, 0, scene.width, scene.height);
+    this.#paintThings(pen, this.#ink!);
+  }
+  #paintThings(pen: CanvasRenderingContext2D, ink: Ink): void {
+    const { scene } = this;
     pen.globalAlpha = 1;
     if (!scene.count) return;
     floors(scene, pen, ink);
+    tied(scene, pen, ink, 1 - scene.near);
     const far = 1 - scene.near;
     rivers(scene, pen, ink);
     arcs(scene, pen, ink, far);
+    headArcs(scene, pen, far, scene.dark);
     swellings(scene, pen, ink, far);
     wires(scene, pen, ink, scene.near);
     rows(scene, pen, ink);
@@ -276,6 +283,23 @@ export class Stage {
     loop(scene, pen, ink);
     pen.globalAlpha = 1;
     if (scene.station(scene.stop)?.operation === 'choose') travel(scene, pen, ink, false);
+  }
+
+  /** The picture as it stands, in lines and words that can be printed at any size; nothing is on its way. */
+  svg(title: string): string {
+    const { scene } = this;
+    const [paper, ink] = [new SvgPen(scene.width, scene.height), this.#ink!];
+    const pen = paper as unknown as CanvasRenderingContext2D;
+    this.#paintThings(pen, ink);
+    pen.globalAlpha = 1;
+    if (scene.count) {
+      ending(scene, pen, ink);
+      names(scene, pen, ink);
+      words(scene, pen, ink);
+      pen.globalAlpha = 1;
+      loop(scene, pen, ink);
+    }
+    return paper.done(title, ink.paper);
   }
 
   stopOf(station: Station): number {
