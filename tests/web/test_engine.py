@@ -176,6 +176,8 @@ def test_the_engine_in_the_page_answers_as_the_server_does(both, odd_lm):
         runs,
         ("predict", {}),
         ("predict", {"position": 3, "temperature": 0.7, "top_k": 12, "top_p": 0.8, "dice": 0.4}),
+        ("ahead", {}),
+        ("roles", {"tokens": 16, "texts": 4}),
         ("heads", {"picture": 8}),
         ("heads", {"picture": 64, "layer": [2]}),
         ("looking", {"position": 9, "key": 4}),
@@ -237,7 +239,8 @@ def test_the_engine_in_the_page_answers_as_the_server_does(both, odd_lm):
         here.agree("POST", f"traces/{runs[0]}/change", body, f"traces/{runs[1]}/change")
     for path in (
         "gallery/words?name=odd&layer=1&head=2", "gallery/mixture?name=odd", "gallery/loop?name=odd&seed=3",
-        "gallery/batch?name=odd", "weights?model=odd", "weights/sizes", "weights?size=gpt2", "models/map?name=odd",
+        "gallery/batch?name=odd", "weights/neighbours?model=odd&word=robot", "weights/waves?model=odd",
+        "weights?model=odd", "weights/sizes", "weights?size=gpt2", "models/map?name=odd",
         "weights/matrix?model=odd&name=blocks.1.mlp.widen.weight&size=16",
         "weights/matrix?model=odd&name=final_norm.bias",
         "weights/pictures?model=odd&size=20&name=blocks.1.mlp.widen.weight&name=token_embedding.weight",

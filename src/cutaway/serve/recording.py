@@ -26,6 +26,8 @@ PARTS = 6
 """So many factors or groups Neurons begins with."""
 MUCH = 4_000_000
 """Activations above which it looks at one layer only."""
+ROLES = ("tokens", 16), ("texts", 4)
+"""How Weights asks what kind of head each is."""
 TASKS = {
     "translation": "translator", "summary": "summarizer", "classification": "classifier", "choice": "choice",
     "entailment": "entailment",
@@ -166,6 +168,9 @@ def about_the_model(recorder: Recorder) -> None:
     recorder.record("GET", "models/map", [("name", name)])
     recorder.record("GET", "weights", [("model", name)])
     recorder.record("GET", "weights/sizes")
+    recorder.record("GET", "weights/waves", [("model", name)])
+    if (run := recorder.trace("A")) and (found := recorder.ask("GET", f"traces/{run[0]}/roles", ROLES)) is not None:
+        recorder.keep(canonical("GET", "roles", ROLES), found)  # the same for every text
     for size in SIZES:
         recorder.record("GET", "weights", [("size", size)])
 

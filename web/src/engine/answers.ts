@@ -11,11 +11,11 @@ import { explain } from './views/explain';
 import { batch, loop, mixture, words } from './views/gallery';
 import { expected, folded, looks, rowsOf, type Numbered } from './views/machine';
 import { neuron, neurons } from './views/neurons';
-import { branches, lens, predict } from './views/predict';
+import { ahead, branches, lens, predict } from './views/predict';
 import { saliency } from './views/saliency';
 import { sweep, type Pause } from './views/sweep';
 import { walk, type StepSpec } from './views/walk';
-import { matrix, pictures } from './views/weights';
+import { matrix, neighbours, pictures } from './views/weights';
 import { cache, writing } from './views/writing';
 
 export interface Question {
@@ -72,6 +72,7 @@ const VIEWS: Record<string, View> = {
     const usual = run.length <= LONG || position !== null ? 'scores,masked,weights' : 'scores,weights';
     return attention(run, layer, head, position, given.optional('attended'), given.text('parts', usual).split(','));
   },
+  ahead: (engine, run, _, { pause }) => ahead(engine, run, pause),
   heads: (_, run, given) => heads(run, given.numbers('layer'), given.number('picture', 24)),
   looking: (_, run, given) => ({ ...looking(run, given.number('position', -1), given.number('key', 0)) }),
   lens: (engine, run, given) => {
@@ -143,7 +144,9 @@ export async function answer(engine: Engine, question: Question, recorded: Recor
   const body = (question.body ?? {}) as Fields;
   const numbers = (of: Json | undefined): number[] => ((of ?? []) as number[]).map(Number);
   const told = async (ids: readonly number[] | null): Promise<Json> => {
-    const found = await recorded(hash(canonical(question, ids)));
+    // What kind of head each is does not depend on the text.
+    const asked = view === 'roles' ? canonical({ ...question, path: `roles?${search}` }, null) : canonical(question, ids);
+    const found = await recorded(hash(asked));
     if (found === undefined) throw new Refusal('not_in_site', 'This needs Python, and was not recorded for this text. Install Cutaway, and open the same moment there.');
     return found;
   };
@@ -167,6 +170,7 @@ export async function answer(engine: Engine, question: Question, recorded: Recor
     if (key === 'loop') return loop(engine, given.number('seed', 1), pause);
     if (key === 'batch') return batch(engine);
   }
+  if (room === 'weights' && key === 'neighbours') return neighbours(engine, given.text('word'), given.number('k', 8));
   if (room === 'weights' && key === 'matrix') return matrix(engine.model.weights, engine.name, given.text('name'), given.number('size', 64), given.number('bins', 61));
   if (room === 'weights' && key === 'pictures') return pictures(engine.model.weights, engine.name, given.all('name'), given.number('size', 16));
   return told(null);

@@ -1,10 +1,12 @@
 /** What may come next, and what each layer already knew (`cutaway.inspect.next`, `.lens`). */
 
+import { Cache } from '../cache';
 import type { Engine } from '../engine';
 import { likeliest, line, logTotal, rounded, softmax, type Json } from '../numbers';
 import { Refusal } from '../refused';
 import type { Run } from '../run';
 import { check, draw, probabilities, shares, type Sampling } from '../sampling';
+import type { Pause } from './sweep';
 
 const SHOWN = 10;
 const SKYLINE = 100;
@@ -39,6 +41,33 @@ export function branches(engine: Engine, text: string, paths: number[][]): Json 
       return rounded(softmax(logits)[id]!);
     });
   });
+}
+
+/** How many tokens follow each one, the likeliest first. */
+const WIDTHS = [4, 2, 1, 1];
+
+/** What may come: the likeliest next tokens, after each of them the likeliest, and so on, as a tree (`cutaway.inspect.ahead`). */
+export async function ahead(engine: Engine, run: Run, pause: Pause): Promise<Json> {
+  const size = engine.tokenizer.size;
+  const widths = WIDTHS.slice(0, Math.max(0, engine.about.config.context - run.length + 1));
+  const ways: { id: number; parent: number | null; probability: number; path: number }[] = [];
+  let rows: { parent: number | null; cache: Cache; logits: Float32Array }[] = [{ parent: null, cache: Cache.after(run, run.length + widths.length), logits: run.logits(-1) }];
+  for (const [depth, width] of widths.entries()) {
+    const level: typeof rows = [];
+    for (const { parent, cache, logits } of rows) {
+      const chances = shares(logits).subarray(0, size);
+      for (const id of likeliest(chances, width)) {
+        const way = { id, parent, probability: chances[id]!, path: (parent === null ? 1 : ways[parent]!.path) * chances[id]! };
+        ways.push(way);
+        if (depth + 1 === widths.length) continue;
+        await pause();
+        const next = cache.copy();
+        level.push({ parent: ways.length - 1, cache: next, logits: next.read(id) });
+      }
+    }
+    rows = level;
+  }
+  return { ways: ways.map(({ id, parent, probability, path }) => ({ token: engine.token(id) as Json, parent, probability: rounded(probability), path: rounded(path) })) };
 }
 
 export function lens(engine: Engine, run: Run, positions: number[], k: number, watch: number[], named: number | null): Json {

@@ -1,6 +1,7 @@
 /** A matrix of weights as a small picture, and how its numbers are spread (`cutaway.inspect.picture`, `.distribution`). */
 
-import { line, rounded, rows as asRows, type Json } from '../numbers';
+import type { Engine } from '../engine';
+import { dot, length, likeliest, line, rounded, rows as asRows, type Json } from '../numbers';
 import { Refusal } from '../refused';
 import type { Tensor, Weights } from '../weights';
 
@@ -77,6 +78,23 @@ export function pictures(weights: Weights, model: string, names: string[], size:
     return [name, { mean: asRows(drawn.mean, drawn.columns), std: rounded(drawn.total.std) }];
   });
   return { model, pictures: Object.fromEntries(found) as Json };
+}
+
+/** The tokens whose rows of the embedding are most like that of a word's first token, less the mean row (`cutaway.inspect.discover`). */
+export function neighbours(engine: Engine, word: string, k: number): Json {
+  const [of] = engine.tokenizer.encode(word);
+  if (of === undefined) throw new Refusal('no_text', 'Write a word to see its neighbours.');
+  const { width } = engine.about.config;
+  const size = engine.tokenizer.size;
+  const rows = Float64Array.from(engine.model.weights.get('token_embedding.weight').subarray(0, size * width));
+  const mean = new Float64Array(width);
+  rows.forEach((one, i) => (mean[i % width]! += one / size));
+  rows.forEach((one, i) => (rows[i] = one - mean[i % width]!));
+  const row = (id: number): Float64Array => rows.subarray(id * width, (id + 1) * width);
+  const mine = row(of);
+  const cosine = Array.from({ length: size }, (_, id) => (id === of ? -2 : dot(row(id), mine) / Math.max(1e-12, length(row(id)) * length(mine))));
+  const best = likeliest(cosine, Math.min(k, size - 1));
+  return { of: engine.token(of) as Json, tokens: best.map((id) => engine.token(id)) as Json, cosine: line(best.map((id) => cosine[id]!)) };
 }
 
 function distribution(weights: Weights, name: string, bins: number): Json {
