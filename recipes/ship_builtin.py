@@ -2,9 +2,7 @@
 
     python recipes/ship_builtin.py exhibit-training stories --before story-model --others tinystories.txt
 
-The card (README.md there) is builtin-card.md, filled with what is measured now; read it before it is committed. The
-steps of the tour that need this model (recipes/tour: copying, counting, agreement, the loop, and who "it" is) go to
-web/src/tour with it.
+The card (README.md there) is builtin-card.md, filled with what is measured now; read it before it is committed.
 """
 
 from __future__ import annotations

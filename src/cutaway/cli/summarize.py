@@ -22,7 +22,7 @@ def summarize(
 
     The text is the argument; a file or a pipe has one on each line, and each line is answered by one.
 
-    The model included is small and writes titles for abstracts of papers.
+    The model included is small and writes headlines for news.
 
     If a text is too long for the model, its end is ignored.
 
