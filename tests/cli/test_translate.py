@@ -52,7 +52,7 @@ def test_the_translator_that_ships_knows_both_languages_at_once(cutaway):
 
 def test_builtin_means_the_translator_that_ships(cutaway):
     plain, named = cutaway("translate", "Help me."), cutaway("translate", "Help me.", "--model", "builtin", "--json")
-    assert named.json["model"] == "translator"
+    assert named.json["model"] == "translator" and "small" in named.json["note"]
     assert plain.out == named.json["text"] + "\n"
     needless = cutaway("translate", "Help me.", "--back")
     assert needless.code == 2 and "recognizes the language by itself" in needless.err
