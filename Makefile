@@ -12,6 +12,9 @@ STORIES ?= $(MADE)/stories/stories-21.txt
 # By itself first: asked for by another package, pip may take a build with gigabytes of GPU libraries.
 TORCH := torch==2.13.0
 
+# Named exactly: left to itself, pip tries hundreds of versions of Amazon's packages, for minutes.
+S3 := s3fs==2026.9.0 aiobotocore==3.10.0 boto3==1.43.117 botocore==1.43.117 fsspec==2026.9.0 moto[s3]==5.2.5 flask flask-cors
+
 .PHONY: help explore test test-slow load fuzz lint types golden setup complete bench transfer builtin builtin-smoke contexts web clean
 
 help:  ## what can be made
@@ -22,8 +25,9 @@ explore: .venv/user  ## open the explorer on the built-in model
 
 setup: .venv/developer  ## everything for working on Cutaway, in .venv
 
-complete: .venv/developer web/node_modules/.ready  ## what some tests want besides: lm-eval, the pages' Node packages
+complete: .venv/developer web/node_modules/.ready  ## what some tests want besides: lm-eval, an S3 of their own, the pages' Node packages
 	$(BIN)/pip install --quiet --disable-pip-version-check 'lm-eval[api]' accelerate $(TORCH)
+	$(BIN)/pip install --quiet --disable-pip-version-check $(S3)
 
 test: .venv/developer  ## the tests
 	$(BIN)/python -m pytest -n 2

@@ -27,7 +27,7 @@ BASE = "http://127.0.0.1:8000"
 def s3(monkeypatch) -> Iterator[str]:
     """The address of an empty bucket."""
     pytest.importorskip("s3fs", reason="s3fs is not installed (pip install 'cutaway[s3]')")
-    moto = pytest.importorskip("moto.server", reason="moto is not installed (make setup)")
+    moto = pytest.importorskip("moto.server", reason="moto is not installed (make complete)")
     import s3fs
 
     server = moto.ThreadedMotoServer("127.0.0.1", 0, verbose=False)
