@@ -308,7 +308,7 @@ def here_fact(model: str) -> dict[str, Any]:
     from cutaway.serve.app import STATIC
 
     step = json.loads((STATIC / "moments.json").read_text())["tour"][0]
-    return {"model": model, "text": step["place"]["text"], "facts": step["facts"]}
+    return {"model": model, "text": step["place"]["text"], "facts": step["facts"], "own": False}
 
 
 def odd_texts(count: int, seed: int = 11) -> list[str]:

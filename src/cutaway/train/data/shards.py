@@ -286,7 +286,7 @@ class _Job:
             cut=summary.cut,
             cut_tokens=summary.cut_tokens,
             skipped=tuple(str(path) for path in self.found.skipped),
-            refused=tuple(summary.refused),
+            refused=tuple(sorted(summary.refused)),  # whoever met them first
         )
         about = {
             "version": VERSION,
