@@ -138,7 +138,7 @@ def pytest_runtest_makereport(item: Any, call: Any) -> Any:
     if report.failed and call.when == "call" and page is not None:
         page.set_default_timeout(5_000)
         try:
-            report.sections.append((f"the page at {page.url}", page.locator("body").inner_text()))
+            report.sections.append((f"the page at {page.url[:120]}", page.locator("body").inner_text()))
         except Exception as error:  # the page is gone, or hangs: that, too, is worth knowing
             report.sections.append(("the page could not be read", str(error)))
     return report
