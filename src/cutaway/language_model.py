@@ -20,6 +20,7 @@ from cutaway.models.architecture import UNLIMITED, architecture, cached, context
 from cutaway.models.gpt2.shape import Config
 from cutaway.parts.versions import versions
 from cutaway.runtime.native.engine import Engine
+from cutaway.runtime.native.ngrams import NGrams
 from cutaway.runtime.native.pack import Packed, pack, unpack
 from cutaway.text.no_tokenizer import NoTokenizer
 from cutaway.text.tokenizer import Tokenizer
@@ -65,6 +66,8 @@ class LanguageModel:
         self.tokenizer, self.name, self.weights = tokenizer, name, weights
         self.recommended: dict[str, Any] = {}
         """Settings to write with where the caller says nothing else: what the model's generation_config.json says."""
+        self.ngrams: NGrams | None = None
+        """What usually follows in its texts, for the native engine to guess ahead: only the speed changes."""
         self.config: Config = model.config
         self._model = None if isinstance(model, Engine) else model.eval()
         self._engine = model if isinstance(model, Engine) else None
@@ -93,6 +96,7 @@ class LanguageModel:
             weights = self.weights or (self._engine.weights if self._engine else "float32")
             self._packed_from = versions(self.model)
             self._engine = Engine(self._pack_int4() if weights == "int4" else pack(self.model, weights))
+        self._engine.ngrams = self._engine.ngrams or self.ngrams
         return self._engine
 
     def _pack_int4(self) -> Packed:

@@ -106,7 +106,7 @@ def assembled(opened: Checkpoint, model: GPT | Packed, tokenizer: Tokenizer, wei
     else:
         model.config = config
         lm = LanguageModel(model, tokenizer, opened.name, weights)
-    lm.recommended = opened.read_recommended()
+    lm.recommended, lm.ngrams = opened.read_recommended(), opened.read_ngrams()
     return lm
 
 

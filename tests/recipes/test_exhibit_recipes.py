@@ -216,7 +216,7 @@ def test_the_model_is_made_ready_to_ship(recipes, start, stories, weights, tmp_p
     (tmp_path / ".cache").mkdir()
     (tmp_path / ".cache" / "stories15M").symlink_to(weights)
     start[1].save(tmp_path / "model")
-    ship.ship(tmp_path / "model", tmp_path / "builtin")
+    ship.ship(tmp_path / "model", stories, tmp_path / "builtin")
     lm = cutaway.load(tmp_path / "builtin")
     assert lm.recommended == ship.RECOMMENDED
     assert torch.equal(lm.model.token_embedding.weight, start[1].model.token_embedding.weight.half().float())
@@ -226,7 +226,7 @@ def test_the_model_is_made_ready_to_ship(recipes, start, stories, weights, tmp_p
     assert all(one in text for one in ("20 steps", "600 of GPT-2's own tokens", "**Seed 3**"))
     assert "<svg" in (tmp_path / "builtin" / "loss.svg").read_text()
     with pytest.raises(SystemExit, match="MB"):
-        ship.ship(tmp_path / "model", tmp_path / "builtin", most=1000)
+        ship.ship(tmp_path / "model", stories, tmp_path / "builtin", most=1000)
 
 
 def test_how_an_exhibit_begins_is_learned_only_where_no_end_token_is_before_it(recipes, begin, tmp_path):
