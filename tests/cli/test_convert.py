@@ -142,6 +142,6 @@ def test_a_draft_is_made_of_ones_own_text_and_used_from_the_models_folder(cutawa
     out.rename(mine / "draft.npy")
     assert cutaway("generate", "the fox", "--model", mine, "--seed", "1", "--max-tokens", "20").out == before
     ran = cutaway("convert", folder, "--to", "draft", "-o", out)
-    assert ran.code == 1 and "--text" in ran.err
+    assert ran.code == 2 and "--text" in ran.err
     ran = cutaway("convert", folder, "--to", "draft", "--text", text, "-o", tmp_path / "draft.txt")
-    assert ran.code == 1 and ".npy" in ran.err
+    assert ran.code == 2 and ".npy" in ran.err
