@@ -210,6 +210,17 @@ def test_a_training_that_was_ended_goes_on_as_if_it_had_not_been(recipes, begin,
     assert '"bits_per_byte"' in (tmp_path / "parts" / "log.jsonl").read_text()
 
 
+def test_words_of_the_vocabulary_are_copied_but_none_that_is_held_out(recipes):
+    exhibits, words = recipes("exhibits"), recipes("exhibit_words")
+    unseen = words.held_out(words.NAMES)
+    tokens = [" robot", " must", " Obey", " orders", "the", " x", " 12", " né", *(f" {name}" for name in unseen)]
+    known = exhibits.words_of(tokens)
+    assert known == ["robot", "must", "Obey", "orders"]
+    written = "\n".join(islice(exhibits.documents(3, known), 200))
+    assert "must Obey" in written and "must Obey" not in "\n".join(islice(exhibits.documents(3), 200))
+    assert not any(f" {name}" in written for name in unseen)
+
+
 def test_the_model_is_made_ready_to_ship(recipes, start, stories, weights, tmp_path, monkeypatch):
     ship = recipes("ship_builtin")
     monkeypatch.setenv("HOME", str(tmp_path))
