@@ -59,6 +59,17 @@ def test_the_likeliest_come_in_order_and_the_first_of_equals_first():
     assert likeliest(scores, 9).shape == (2, 5)
 
 
+@pytest.mark.parametrize("k", [1, 5, 20, 79])
+@pytest.mark.parametrize("round_to", [1e-6, 0.5, 100.0])
+def test_of_many_the_likeliest_are_those_of_a_whole_sort(k, round_to):
+    """As many as a vocabulary has, no multiple of anything, with ever more equals among them, and some forbidden."""
+    for scores in np.round(some_logits(3, 5_077) / round_to).astype(np.float32):
+        scores[::7] = -np.inf
+        assert likeliest(scores, k).tolist() == np.argsort(-scores, kind="stable")[:k].tolist()
+    scores[11] = np.nan
+    assert likeliest(scores, k).shape == (k,)
+
+
 @pytest.mark.parametrize("share", [0.01, 0.3, 1.0])
 def test_min_p_equals_transformers(share):
     assert equal(keep_min_p(some_logits(), share), theirs.MinPLogitsWarper(share)(None, for_them()))

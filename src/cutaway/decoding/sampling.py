@@ -27,6 +27,8 @@ LogitsProcessor = Callable[[list[int], Array], Array]
 of its own that may be changed in place -> the logits to go on with."""
 
 NEVER = np.float32("-inf")
+COLUMN = 64
+"""Scores that are looked at together when the likeliest are sought."""
 COLDEST = 1e-7
 """Below this temperature even logits that differ in their last digit only are certain and impossible: it is greedy."""
 
@@ -206,9 +208,23 @@ def log_total(logits: Array) -> Array:
 def likeliest(scores: Array, k: int) -> Array:
     """Where the k highest are, the highest first; of equals, the one of the smaller id. [..., k]"""
     k = min(k, scores.shape[-1])
+    if scores.ndim == 1 and (candidates := contenders(scores, k)) is not None:
+        return candidates[np.argsort(-scores[candidates], kind="stable")[:k]]
     found = np.sort(np.argpartition(scores, -k, axis=-1)[..., -k:], axis=-1)
     order = np.argsort(-np.take_along_axis(scores, found, axis=-1), axis=-1, kind="stable")
     return np.take_along_axis(found, order, axis=-1)
+
+
+def contenders(scores: Array, k: int) -> Array | None:
+    """The few places, in order, among which the k highest must be; None where looking for them is not worth it.
+
+    Of columns that each have a highest, the k highest of those are k scores: nothing below all of them is wanted.
+    """
+    if k * COLUMN > len(scores):
+        return None
+    columns = scores[: len(scores) // COLUMN * COLUMN].reshape(COLUMN, -1).max(axis=0)
+    found = np.flatnonzero(scores >= np.partition(columns, -k)[-k])
+    return found if len(found) >= k else None  # fewer: there is something that is no number
 
 
 def warm(logits: Array, temperature: float) -> Array:
