@@ -15,6 +15,7 @@ from typing import Any
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from cutaway.serve.openai.errors import is_openai
 from cutaway.serve.operations.access import refusal
 from cutaway.serve.settings import MIB, ServeSettings
 
@@ -88,7 +89,12 @@ class Guard:
 
     async def checked(self, scope: Scope, counted: Counted) -> Receive:
         """The same body, if it is one that may be sent; what is no JSON is only counted as it comes."""
-        if "json" not in Headers(scope=scope).get("content-type", ""):
+        kind = Headers(scope=scope).get("content-type", "")
+        if "json" not in kind:
+            if is_openai(scope["path"]) and scope["path"] != UPLOADS and not kind.startswith("multipart/"):
+                if await whole(counted):
+                    raise Refused(415, "A request is JSON: say so with the header Content-Type: application/json.")
+                return again(b"", counted.receive)
             return counted
         body = await whole(counted)
         if body:
