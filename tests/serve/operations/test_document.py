@@ -13,6 +13,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed
 from hypothesis import settings as how
 from schemathesis.python import asgi
+from starlette.requests import Request
 
 from cutaway.serve.server import ANY, create_server
 
@@ -20,6 +21,17 @@ FEW = 1
 MANY = int(os.environ.get("CUTAWAY_CASES", "10000"))
 FIRST = int(os.environ.get("CUTAWAY_SEED", "0"))
 """Where the seeds begin: a long run can be done in parts, each with seeds of its own."""
+
+
+@pytest.fixture(autouse=True)
+def one_look(monkeypatch) -> None:
+    """The page of learning listens as long as it is open; who asks here has gone when the first line has come."""
+    gone = Request.is_disconnected
+
+    async def is_disconnected(self: Request) -> bool:
+        return self.url.path == "/api/learning" or await gone(self)
+
+    monkeypatch.setattr(Request, "is_disconnected", is_disconnected)
 
 
 def ask(settings, cases_each: int, number: int = 0) -> int:
