@@ -23,6 +23,8 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 DEEPEST = 32
 """Brackets within brackets that a body may have."""
 UPLOADS = "/v1/files"
+ONCE = ("host", "content-length", "content-type", "authorization", "origin")
+"""Headers that another program on the way might read otherwise if there were two."""
 
 
 class Refused(Exception):
@@ -75,6 +77,9 @@ class Guard:
     def counted(self, scope: Scope, receive: Receive) -> Counted:
         """The body, if its head says nothing that is refused."""
         headers = Headers(scope=scope)
+        for name in ONCE:
+            if len(headers.getlist(name)) > 1:
+                raise Refused(400, f"The header {name.title()} is there twice: which one is meant?")
         if headers.get("content-encoding", "identity").lower() != "identity":
             raise Refused(415, "Compressed requests are not taken: send it as it is, without Content-Encoding.")
         uploads = scope["path"] == UPLOADS
