@@ -1,7 +1,7 @@
 """Our server beside llama.cpp's own, at 1, 4, 16 and 64 clients: the same shape, weights and load, in turns.
 
     python benchmarks/serving.py [--llama-server BINARY] [--minutes 10] [--clients 1 4 16 64] [--folder DIR]
-                                 [--svg FILE] [--json FILE]
+                                 [--svg FILE] [--json FILE] [--docs FILE]
 
 Random weights of GPT-2's shape do the work of real ones; all servers hold them in 8 bits. Each client asks again as
 soon as it has its answer: a prompt of its own and so many new tokens, sampled and streamed. (Sampled, because the
@@ -335,6 +335,16 @@ def table(found: Found) -> str:
     return "\n".join([rows[0], "|---" * len(cells[0]) + "|", *rows[1:]])
 
 
+def in_place(page: str, said: str) -> str:
+    """A page with this between its two marks."""
+    first, last = "<!-- benchmarks/serving.py -->\n", "\n<!-- end -->"
+    before, _, rest = page.partition(first)
+    _, found, after = rest.partition(last)
+    if not found:
+        raise ValueError(f"The page has no place between {first.strip()} and {last.strip()}.")
+    return before + first + said + last + after
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--llama-server", type=Path, help="llama.cpp's own server, built for this processor")
@@ -346,6 +356,7 @@ def main() -> None:
     parser.add_argument("--prepare", action="store_true", help="write the models and stop")
     parser.add_argument("--svg", type=Path)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--docs", type=Path, help="write the table into this page, where its last one stands")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as made, ExitStack() as ending:
         folder = given.folder or Path(made)
@@ -364,11 +375,15 @@ def main() -> None:
             print(f"{one.name}: {one.build}", flush=True)
         rounds, found = measure(servers, given.clients, given.minutes, given.tokens)
     shape = f"{given.size}'s shape in 8 bits, {default_threads()} threads, {rounds} rounds"
-    print(f"{shape}; prompts of 16 to 64 tokens, {given.tokens} new ones, {SAMPLED}\n{table(found)}")
+    builds = {one.name: one.build for one in servers}
+    said = f"{shape}; prompts of 16 to 64 tokens, {given.tokens} new ones, sampled with {SAMPLED}."
+    said = "\n".join([said, "", *(f"- {name}: {build}" for name, build in builds.items()), "", table(found)])
+    print(said)
+    if given.docs:
+        given.docs.write_text(in_place(given.docs.read_text(encoding="utf-8"), said), encoding="utf-8")
     if given.svg:
         given.svg.write_text(picture(found, shape), encoding="utf-8")
     if given.json:
-        builds = {one.name: one.build for one in servers}
         whole = {"shape": given.size, "threads": default_threads(), "rounds": rounds, "tokens": given.tokens}
         whole |= {"load": SAMPLED, "builds": builds, "clients": found}
         given.json.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
