@@ -248,11 +248,16 @@ export function tied(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, alpha: n
   pen.globalAlpha = before;
 }
 
+/** Where the names and the words stand, over all that moves: left of `left`, and below `foot`. */
+export function edges(s: Scene): { left: number; foot: number } {
+  return { left: s.margin('machine').left - 6, foot: Math.min(s.camera.y(0), s.height - (s.camera.sx < 46 ? 58 : 30)) };
+}
+
 /** The words at the bottom: the tokens, each the foot of a column; and at the top what is expected after each. */
 export function words(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
   const { camera } = s;
   const leaning = camera.sx < 46;
-  const foot = Math.min(camera.y(0), s.height - (leaning ? 58 : 30));
+  const { foot } = edges(s);
   pen.font = `12.5px ${ink.mono}`;
   pen.textBaseline = 'middle';
   pen.fillStyle = ink.paper;
@@ -352,9 +357,8 @@ export function loop(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
   const station = s.world.stations.find((one) => one.operation === 'choose');
   if (!station || camera.y(station.y) < 0) return;
   const right = s.width - 12;
-  const leaning = camera.sx < 46;
   const next = camera.x(s.count + 0.5);
-  const foot = Math.min(camera.y(0), s.height - (leaning ? 58 : 30)) + 14.5;
+  const foot = edges(s).foot + 14.5;
   const [x, y] = [round[0]!, round[1]!];
   round[2] = round[4] = right;
   round[3] = y;
@@ -409,7 +413,7 @@ export function guesses(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void
 /** The names of the floors, at the left edge; inside a block those of its steps. */
 export function names(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
   const { camera } = s;
-  const wide = s.margin('machine').left - 6;
+  const wide = edges(s).left;
   pen.fillStyle = ink.paper;
   pen.fillRect(0, 0, wide, s.height);
   const here = s.station(s.stop);

@@ -3,7 +3,7 @@
 import { el, picture } from '../../../lib/svg';
 import type { Ink } from './ink';
 import { BLOCK, isHeads, isTable, lane, type Station } from './layout';
-import { arcs, ending, floors, guesses, loop, names, rivers, headArcs, swellings, tied, words } from './machine';
+import { arcs, edges, ending, floors, guesses, loop, names, rivers, headArcs, swellings, tied, words } from './machine';
 import { half, rows } from './rows';
 import { wires } from './wires';
 import type { Level, Scene } from './scene';
@@ -13,6 +13,8 @@ import { travel } from './travel';
 const GLIDE = 0.75; // seconds from one stop to the next when a hand steps
 const GHOST = 0.22; // how much is seen of what is not made yet, while it is being made
 const WAITS = 0.5; // and while nothing moves
+const REPAINTS = 3; // frames in which a picture that is slow to paint is painted once while the camera moves; between, the last one is stretched
+const SLOW = 5; // milliseconds that are slow
 const WIDEST = 128; // pixels that a column has at most while the whole machine is seen
 
 export interface Hit {
@@ -33,8 +35,13 @@ export class Stage {
   onend: () => void = () => undefined;
   #canvas: HTMLCanvasElement | null = null;
   #pen: CanvasRenderingContext2D | null = null;
+  /** All that does not move between two stops, on paper: what is opaque is copied, not blended. */
   #still = document.createElement('canvas');
-  #stillPen = this.#still.getContext('2d')!;
+  #stillPen = this.#still.getContext('2d', { alpha: false })!;
+  /** Where the camera was when it was painted, how long that took, and how many frames ago. */
+  #from = { sx: 1, sy: 1, ox: 0, oy: 0 };
+  #took = 0;
+  #old = 0;
   /** Names and words, over all that moves. */
   #front = document.createElement('canvas');
   #frontPen = this.#front.getContext('2d')!;
@@ -70,7 +77,7 @@ export class Stage {
       this.#placed = false;
     }
     this.#canvas = canvas;
-    this.#pen = canvas.getContext('2d');
+    this.#pen = canvas.getContext('2d', { alpha: false });
     this.#ink = ink;
     scene.width = width;
     scene.height = height;
@@ -140,6 +147,8 @@ export class Stage {
     this.dirty();
   }
   #waited = 0;
+  /** Whether it is only the camera that has asked for a new picture. */
+  #moved = false;
 
   rest(): void {
     cancelAnimationFrame(this.#frame);
@@ -148,6 +157,7 @@ export class Stage {
   }
   dirty(): void {
     this.#dirty = true;
+    this.#moved = false;
     if (!this.#frame && this.#pen) this.#frame = requestAnimationFrame(this.#tick);
   }
 
@@ -157,14 +167,19 @@ export class Stage {
     const started = performance.now();
     this.#advance(seconds);
     const { camera } = this.scene;
+    const changed = this.#dirty && !this.#moved;
+    this.#moved = camera.moving;
     if (camera.moving) {
       camera.step(seconds);
       this.#dirty = true;
     }
-    if (this.#dirty || (this.#frontStop !== this.scene.stop && this.scene.near > 0)) this.#paintStill();
+    const due = this.#dirty || (this.#frontStop !== this.scene.stop && this.scene.near > 0);
+    const stretched = due && camera.moving && !changed && this.#took > SLOW && ++this.#old < REPAINTS;
+    if (due && !stretched) this.#paintStill();
     if (this.#dirty || this.#frontStop !== this.scene.stop) this.#paintFront();
     this.#dirty = camera.moving;
     this.#compose();
+    if (due && !stretched) this.#took = performance.now() - started;
     if (this.#last && this.#going()) this.#times[this.#count++ % 512] = performance.now() - started;
     this.#last = now;
     if (this.#going()) this.#frame = requestAnimationFrame(this.#tick);
@@ -202,13 +217,15 @@ export class Stage {
   }
 
   #paintStill(): void {
-    this.#clear(this.#stillPen);
-    if (this.scene.count) this.#drawStill(this.#stillPen);
-  }
-  #clear(pen: CanvasRenderingContext2D): void {
+    const pen = this.#stillPen;
+    const { sx, sy, ox, oy } = this.scene.camera;
+    Object.assign(this.#from, { sx, sy, ox, oy });
+    this.#old = 0;
     pen.setTransform(this.#dense, 0, 0, this.#dense, 0, 0);
-    pen.clearRect(0, 0, this.scene.width, this.scene.height);
     pen.globalAlpha = 1;
+    pen.fillStyle = this.#ink!.paper;
+    pen.fillRect(0, 0, this.scene.width, this.scene.height);
+    if (this.scene.count) this.#drawStill(pen);
   }
   #drawStill(pen: CanvasRenderingContext2D): void {
     const { scene } = this;
@@ -227,8 +244,11 @@ export class Stage {
 
   #paintFront(): void {
     this.#frontStop = this.scene.stop;
-    this.#clear(this.#frontPen);
-    if (this.scene.count) this.#drawFront(this.#frontPen);
+    const pen = this.#frontPen;
+    pen.setTransform(this.#dense, 0, 0, this.#dense, 0, 0);
+    pen.clearRect(0, 0, this.scene.width, this.scene.height);
+    pen.globalAlpha = 1;
+    if (this.scene.count) this.#drawFront(pen);
   }
   #drawFront(pen: CanvasRenderingContext2D): void {
     names(this.scene, pen, this.#ink!);
@@ -251,16 +271,33 @@ export class Stage {
       const [x0, x1, y0, y1] = [part.x0, part.x1, part.y0, part.y1].map((one) => Math.round(one * d)) as [number, number, number, number];
       if (x1 <= x0 || y1 <= y0) continue;
       pen.globalAlpha = part.alpha;
-      pen.drawImage(still, x0, y0, x1 - x0, y1 - y0, x0, y0, x1 - x0, y1 - y0);
+      this.#copy(pen, x0, y0, x1 - x0, y1 - y0);
     }
     pen.setTransform(d, 0, 0, d, 0, 0);
     pen.globalAlpha = 1;
     this.#moving(pen, ink, ghost, () => {
       pen.setTransform(1, 0, 0, 1, 0, 0);
       pen.globalAlpha = 1;
-      pen.drawImage(this.#front, 0, 0);
+      const { left, foot } = edges(scene);
+      const [x, y] = [Math.round(left * d), Math.round(Math.max(0, foot) * d)];
+      pen.drawImage(this.#front, 0, 0, x, still.height, 0, 0, x, still.height);
+      if (y < still.height) pen.drawImage(this.#front, x, y, still.width - x, still.height - y, x, y, still.width - x, still.height - y);
       pen.setTransform(d, 0, 0, d, 0, 0);
     });
+  }
+  /** A part of the still picture; where the camera has gone on since it was painted, stretched to where its things are now. */
+  #copy(pen: CanvasRenderingContext2D, x: number, y: number, w: number, h: number): void {
+    const { sx, sy, ox, oy } = this.scene.camera;
+    const from = this.#from;
+    const d = this.#dense;
+    if (!this.#old) return pen.drawImage(this.#still, x, y, w, h, x, y, w, h);
+    const [kx, ky] = [sx / from.sx, sy / from.sy];
+    pen.save();
+    pen.beginPath();
+    pen.rect(x, y, w, h);
+    pen.clip();
+    pen.drawImage(this.#still, (ox - from.ox * kx) * d, (oy - from.oy * ky) * d, this.#still.width * kx, this.#still.height * ky);
+    pen.restore();
   }
   /** What moves, with the names over it. */
   #moving(pen: CanvasRenderingContext2D, ink: Ink, ghost: number, front: () => void): void {
