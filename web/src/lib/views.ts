@@ -313,6 +313,16 @@ export interface Node {
   result: number | null;
 }
 
+/** One layer's attention from notes to earlier notes. A note attends where its key goes down; what it gives to the */
+export interface Notes {
+  layer: number;
+  notes: number[];
+  asked: number[];
+  attended: number[][][];
+  weights: number[][][];
+  rest: number[][];
+}
+
 /** Positions that stand side by side; None where a side has nothing there. */
 export interface Pair {
   left: number | null;
