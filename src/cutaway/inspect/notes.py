@@ -23,9 +23,7 @@ class Notes(ViewResult):
 
     layer: int
     notes: tuple[int, ...]
-    """The note-on event of every note in the run, by position; the numbers of notes below count along these."""
-    asked: tuple[int, ...]
-    """The notes that attend, by number: all of them, or one."""
+    """The note-on event of every note in the run, by position; the numbers of notes below count these."""
     attended: Cube
     """The earlier notes that get the most, by number; -1 where there are no more. [note, head, place]"""
     weights: Cube
@@ -35,7 +33,7 @@ class Notes(ViewResult):
 
 
 @torch.no_grad()
-def notes(run: Run, layer: int = 0, position: int | None = None, k: int = 6) -> Notes:
+def notes(run: Run, layer: int = 0, k: int = 6) -> Notes:
     """The earlier notes that each note attends to the most, in each head of a layer."""
     if not is_of_events(run.lm.tokenizer):
         raise CutawayError(
@@ -46,23 +44,15 @@ def notes(run: Run, layer: int = 0, position: int | None = None, k: int = 6) -> 
     layer = run.layer(layer)
     found = placed(run.ids)
     count = len(found.on)
-    asked = np.arange(count)
-    if position is not None:
-        at = run.position(position)
-        asked = np.flatnonzero(found.on == at)
-        if not len(asked):
-            raise CutawayError(f"No note begins at event {at}: choose one that is a note-on.")
-    table = run[f"blocks.{layer}.attention.weights"][:, torch.as_tensor(found.on[asked])].float()  # [head, note, event]
+    table = run[f"blocks.{layer}.attention.weights"][:, torch.as_tensor(found.on)].float()  # [head, note, event]
     owner = torch.as_tensor(np.where(found.owners() < 0, count, found.owners()))
     shares = torch.zeros(*table.shape[:2], count + 1).index_add_(2, owner, table)  # [head, note, note, and nobody's]
-    earlier = torch.arange(count)[None] < torch.as_tensor(asked)[:, None]
-    given = shares[..., :count] * earlier
+    given = shares[..., :count].tril(-1)  # a note begins after those before it
     weights, attended = given.topk(min(k, count), dim=2)
     attended = attended.masked_fill(weights == 0, -1)
     return Notes(
         layer,
         tuple(found.on.tolist()),
-        tuple(asked.tolist()),
         array(attended.transpose(0, 1).float()),
         array(weights.transpose(0, 1)),
         array((table.sum(2) - given.sum(2)).T),

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from cutaway.inspect.lens import Lens
     from cutaway.inspect.neurons import Neuron, Neurons
     from cutaway.inspect.next import Next
-    from cutaway.inspect.notes import Notes
     from cutaway.inspect.path import Explained
     from cutaway.inspect.picture import Picture
     from cutaway.inspect.roles import Roles
@@ -123,19 +122,6 @@ def looking(
     from cutaway.inspect.attention import looking as look
 
     return look(run, position, key)
-
-
-@view("Which notes a note attends to", "notes.Notes", reads=WEIGHTS, needs=LAYERS, surfaces=SERVED, remember=True)
-def notes(
-    run: "Run",
-    layer: Layer = 0,
-    position: Annotated[int | None, param("Only the note that begins at this event.")] = None,
-    k: Annotated[int, param("How many earlier notes to show for each head.", low=1, high=32)] = 6,
-) -> "Notes":
-    """The earlier notes that each note of a performance attends to, head by head (for a model of performances)."""
-    from cutaway.inspect.notes import notes as look
-
-    return look(run, layer, position, k)
 
 
 @view("What kind of head each is", "roles.Roles", reads=WEIGHTS, needs=(*LAYERS, "config.context"), of="model")
@@ -431,5 +417,5 @@ def values(
 
 register(
     attention, heads, roles, path, lens, saliency, neurons, groups, factors, change, cache, beams, parameters, looking,
-    neuron, writing, predict, values, sweep, edges, paths, direct, contexts, notes,
+    neuron, writing, predict, values, sweep, edges, paths, direct, contexts,
 )  # fmt: skip

@@ -46,7 +46,7 @@ class Placed:
 
 
 def placed(ids: Sequence[int] | Array) -> Placed:
-    """The notes of these events and their places. A token of the end within them (the first, say) is no event of theirs."""
+    """The notes of these events and their places. The end token among them (the first, say) changes nothing."""
     events = np.asarray(ids, np.int64)
     shifts = (events >= SHIFT) & (events < VELOCITY)
     times = np.cumsum(np.where(shifts, events - SHIFT + 1, 0))

@@ -313,11 +313,10 @@ export interface Node {
   result: number | null;
 }
 
-/** One layer's attention from notes to earlier notes. A note attends where its key goes down; what it gives to the */
+/** One layer's attention from notes to earlier notes. */
 export interface Notes {
   layer: number;
   notes: number[];
-  asked: number[];
   attended: number[][][];
   weights: number[][][];
   rest: number[][];
