@@ -160,3 +160,12 @@ def test_what_cannot_be_composed_is_refused(pianist, tiny_lm):
             compose(pianist, seconds=seconds)
     with pytest.raises(CutawayError, match="1 or more"):
         compose(pianist, samples=0)
+
+
+def test_events_can_be_gone_on_from_in_the_middle_of_a_note(pianist, scale):
+    """The key that is down is the model's to let go; the events given stay as they were."""
+    ids = Events().encode(scale)
+    cut = ids.index(64) + 1  # its third note has just begun
+    [found] = compose(pianist, 3, seed=2, primer=ids[:cut])
+    check_playable([*ids[:cut], *found.ids])
+    assert notes(found.performance)[:2] == notes(Events().decode(ids))[:2]

@@ -132,7 +132,7 @@ def in_browser(
     start.share_the_cores()
     from cutaway.serve.explorer import Explorer as Server
     from cutaway.serve.tour import TourFile
-    from cutaway.tasks import load_task
+    from cutaway.tasks import Performances, load_task
 
     given = TourFile(tour) if tour else None
     first = ""
@@ -140,17 +140,18 @@ def in_browser(
         first = given.get()["steps"][0]["name"]  # says what is wrong with the file before anything is opened
         model = given.get()["model"] or model if model == "builtin" else model
 
-    judges = load_task(options.locate(model)).outputs > 0  # a classifier has no next token to look at
+    task = load_task(options.locate(model))
+    page = "tasks" if task.outputs else "piano" if isinstance(task, Performances) else "predict"
     name = str(Path(model).resolve()) if Path(model).exists() else model
     server = Server(
         [name] if Path(model).exists() else [], device, dtype, {name: tokenizer} if tokenizer else {}, given
     )
     listener = start.bind(port)
     door = start.bind(host="0.0.0.0") if remote else None
-    address = start.address(listener, name, text, "tasks" if judges else "predict", first)
+    address = start.address(listener, name, text, page, first)
 
     def ready() -> None:
-        server.models.wake("builtin" if judges else name)
+        server.models.wake(name if page == "predict" else "builtin")  # a classifier and a pianist read no such text
         screen.show(f"The explorer is at {address}")
         if door:
             screen.show(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cutaway.decoding.scheduler import Scheduler
-from cutaway.decoding.sequence import Sequence
+from cutaway.decoding.sequence import Sequence as Text
 from cutaway.errors import CutawayError
 from cutaway.music.events import STEP, Events
 from cutaway.music.performance import Performance
@@ -44,7 +44,7 @@ def compose(
     seconds: float | None = None,
     seed: int | None = None,
     samples: int = 1,
-    primer: Performance | None = None,
+    primer: Performance | Sequence[int] | None = None,
     melody: Performance | None = None,
     key: str | None = None,
     progress: Callable[[float, float], None] | None = None,
@@ -52,12 +52,17 @@ def compose(
 ) -> list[Composition]:
     """Performances of so many new seconds, by a model of performances; with a primer, they begin with it.
 
+    The primer may be events, too: keys that are down at its end are then the model's to let go.
     `key` is one to stay in, `melody` one to play around. What each becomes depends on the seed and its number alone.
     A performance longer than the model's context goes on: the oldest quarter leaves, and is never read again.
     `progress` hears how many seconds of music there are, and of how many.
     """
     if not is_of_events(lm.tokenizer):
-        raise CutawayError(f"{lm.name} writes text, not performances: train a pianist with the task 'performance'.")
+        raise CutawayError(
+            f"{lm.name} writes text, not performances: train a pianist with the task 'performance'.",
+            "no_pianist",
+            name=lm.name,
+        )
     if seconds is None:
         seconds = melody.seconds + AFTER if melody is not None else 30.0
     if not 0 < seconds <= LONGEST:
@@ -65,14 +70,15 @@ def compose(
     if samples < 1:
         raise CutawayError(f"The number of performances must be 1 or more, not {samples}.")
     events = Events()
-    prompt = [events.end, *(events.encode(primer) if primer is not None else [])]
+    given = events.encode(primer) if isinstance(primer, Performance) else (primer or [])
+    prompt = [events.end, *given]
     chosen = lm.settings({**USUAL, **lm.recommended, **settings, "overflow": "slide"}, None)
     classes = key_notes(key) if key else frozenset(range(12))
     seed = seed if seed is not None else int.from_bytes(os.urandom(4))
     scheduler, texts = Scheduler(lm.runtime), []
     for number in range(samples):
         rules = Rules(round(seconds / STEP), len(prompt), classes, melody)
-        text = Sequence(prompt, replace(chosen, logits_processors=(rules,)), lm.tokenizer, seed, number)
+        text = Text(prompt, replace(chosen, logits_processors=(rules,)), lm.tokenizer, seed, number)
         texts.append((text, rules))
         scheduler.add(text)
     while scheduler.busy:

@@ -158,5 +158,9 @@ class NoteStream:
     def taken(self) -> Performance:
         starts, ends, pitches, velocities = np.array(self.notes, np.int64).reshape(-1, 4).T
         self.notes = []
-        middle = np.minimum(127, velocities * BIN + 1 + BIN // 2)
-        return Performance.of(starts * STEP, ends * STEP, pitches, middle)
+        return Performance.of(starts * STEP, ends * STEP, pitches, middle_of(velocities))
+
+
+def middle_of(bins: Array) -> Array:
+    """The velocity, as MIDI has it, that stands for all that share a bin."""
+    return np.minimum(127, bins * BIN + 1 + BIN // 2)

@@ -23,7 +23,7 @@ def library() -> Any:
     try:
         import symusic
     except ImportError:
-        raise CutawayError("Music needs the symusic package: pip install 'cutaway[music]'") from None
+        raise CutawayError("Music needs the symusic package: pip install 'cutaway[music]'", "no_music") from None
     return symusic
 
 
@@ -40,20 +40,23 @@ def read_midi(path: str | Path) -> Performance:
 def parse_midi(data: bytes, source: str = "the MIDI file") -> Performance:
     """The same from a file's bytes; `source` is what to call it in errors."""
     if data[:4] not in (b"MThd", b"RIFF"):
-        raise CutawayError(f"{source} is not a MIDI file: it does not begin with MThd.")
+        raise CutawayError(f"{source} is not a MIDI file: it does not begin with MThd.", "not_midi", name=source)
+    midi = library()
     try:
-        score = library().Score.from_midi(data)
+        score = midi.Score.from_midi(data)
     except Exception as error:  # the library raises no class of its own
-        raise CutawayError(f"{source} is a damaged MIDI file ({error}).") from None
+        raise damaged(source, str(error)) from None
     seconds = clock(score)
     tracks = [track for track in score.tracks if len(track.notes)]
     pitched = [track for track in tracks if not track.is_drum]
     if not pitched:
-        raise CutawayError(f"{source} has {'drums and nothing else' if tracks else 'no notes'}.")
+        if tracks:
+            raise CutawayError(f"{source} has drums and nothing else.", "midi_drums", name=source)
+        raise CutawayError(f"{source} has no notes.", "midi_empty", name=source)
     try:
         parts = [with_pedal(track, seconds) for track in pitched]
     except CutawayError as error:  # times so long that they turned negative, say
-        raise CutawayError(f"{source} is a damaged MIDI file ({str(error).rstrip('.')}).") from None
+        raise damaged(source, str(error).rstrip(".")) from None
     whole = Performance.of(
         *(
             np.concatenate([getattr(part, name) for part in parts])
@@ -63,9 +66,16 @@ def parse_midi(data: bytes, source: str = "the MIDI file") -> Performance:
     if whole.seconds > LONGEST:
         raise CutawayError(
             f"{source} lasts {whole.seconds / 3600:,.1f} hours, and at most {LONGEST // 3600} are read. "
-            "Cut it into pieces, or look whether its tempo is damaged."
+            "Cut it into pieces, or look whether its tempo is damaged.",
+            "midi_long",
+            name=source,
+            most=LONGEST // 3600,
         )
     return whole
+
+
+def damaged(source: str, why: str) -> CutawayError:
+    return CutawayError(f"{source} is a damaged MIDI file ({why}).", "midi_damaged", name=source)
 
 
 def clock(score: Any) -> Any:

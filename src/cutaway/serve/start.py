@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
+from cutaway.checkpoint.locate import PIANIST
 from cutaway.errors import CutawayError
 from cutaway.serve.explorer import Explorer
 
@@ -46,12 +47,13 @@ def address(
 ) -> str:
     """Where the page is, with the model and the text to begin with, or a step of a tour, which has a text of its own.
 
-    A judge of texts is opened on the page of tasks.
+    A judge of texts is opened on the page of tasks, a pianist at the piano: neither is the model of the other pages.
     """
-    key, usual = ("with", "translator") if page == "tasks" else ("model", "builtin")
+    key, usual = {"tasks": ("with", "translator"), "piano": ("with", PIANIST)}.get(page, ("model", "builtin"))
     wanted = ((key, model, usual), ("text", text, ""), ("tour", tour, ""))
     asked = {name: value for name, value, common in wanted if value != common}
-    return f"http://{HOST}:{listener.getsockname()[1]}/" + (f"#/{page}?{urlencode(asked)}" if asked else "")
+    here = f"http://{HOST}:{listener.getsockname()[1]}/"
+    return here + (f"#/{page}?{urlencode(asked)}" if asked or page == "piano" else "")
 
 
 def share_the_cores() -> None:

@@ -70,6 +70,26 @@ def test_its_gradients_are_those_of_the_literal_one(model):
         assert torch.allclose(one, other, atol=1e-4)
 
 
+def test_some_queries_at_a_time_give_what_all_of_them_give(model, monkeypatch):
+    """Whole, after a cache, padded, and what is learned."""
+    attention, x = model.blocks[0].attention, torch.randn(2, 13, SHAPE.width)
+    ids = torch.randint(0, 61, (2, 13))
+
+    def answers() -> list[torch.Tensor]:
+        whole = attention(x, None, None)
+        learned = torch.autograd.grad(whole.square().sum(), list(attention.parameters()))
+        cache = Cache(SHAPE, batch=2)
+        with torch.no_grad():
+            after = [model(ids[:, :6], cache=cache), model(ids[:, 6:], cache=cache)]
+        padded = model(ids, padding=torch.tensor([0, 5]))
+        return [whole, *learned, *after, padded[1, 5:]]
+
+    wanted = answers()
+    monkeypatch.setattr("cutaway.models.gpt2.model.BLOCK", 4)
+    for one, other in zip(answers(), wanted, strict=True):
+        assert torch.allclose(one, other, atol=1e-4)
+
+
 @torch.no_grad()
 def test_only_a_table_of_scores_is_held_never_a_vector_for_each_pair(model):
     attention, largest = model.blocks[0].attention, 0

@@ -313,6 +313,15 @@ export interface Node {
   result: number | null;
 }
 
+/** One layer's attention from notes to earlier notes. */
+export interface Notes {
+  layer: number;
+  notes: number[];
+  attended: number[][][];
+  weights: number[][][];
+  rest: number[][];
+}
+
 /** Positions that stand side by side; None where a side has nothing there. */
 export interface Pair {
   left: number | null;

@@ -15,13 +15,14 @@ from cutaway.serve.views import (
     facts,
     gallery,
     machine,
+    piano,
     tables,
     tasks,
     walk,
     weights,
 )  # fmt: skip
 
-PAGES = (declared, tables, branches, walk, machine, gallery, weights, tasks, facts, learning, beside)
+PAGES = (declared, tables, branches, walk, machine, gallery, weights, tasks, facts, learning, piano, beside)
 
 
 def routers(explorer: Explorer) -> Iterator[APIRouter]:
