@@ -14,13 +14,14 @@ from cutaway.errors import CutawayError, nearest
 from cutaway.plugins import load_plugins
 from cutaway.tasks.classes import Choice, Classification, ClassTask, Entailment, Labelled, Similarity
 from cutaway.tasks.conversation import Chat, Completion
+from cutaway.tasks.masked import MaskedWords
 from cutaway.tasks.performance import Performances
 from cutaway.tasks.sequences import Language, Summary, Translation
 from cutaway.tasks.task import Arrays, Batch, Example, LeftOut, Loss, Record, Task, save_task
 
 __all__ = [
     "TASKS", "Arrays", "Batch", "Chat", "Choice", "ClassTask", "Classification", "Completion", "Entailment", "Example",
-    "Labelled", "Language", "LeftOut", "Loss", "Performances", "Record", "Similarity", "Summary", "Task", "Translation",
+    "Labelled", "Language", "LeftOut", "Loss", "MaskedWords", "Performances", "Record", "Similarity", "Summary", "Task", "Translation",
     "load_task", "register", "save_task", "task_from",
 ]  # fmt: skip
 
@@ -28,6 +29,7 @@ TASKS: dict[str, type[Any]] = {
     kind.name: kind
     for kind in (
         Language, Completion, Chat, Translation, Summary, Classification, Entailment, Similarity, Choice, Performances,
+        MaskedWords,
     )
 }  # fmt: skip
 """Every kind of task, by its name."""

@@ -26,7 +26,7 @@ def build_model(ready: Setup, team: Team) -> nn.Module:
             locate(recipe.model.from_), task, lambda body: with_vocabulary(body, vocabulary, recipe.model.dropout)
         )
     else:
-        shape = new_shape(recipe, vocabulary, dropout=recipe.model.dropout, end_token=ready.tokenizer.end)
+        shape = new_shape(recipe, task, vocabulary, dropout=recipe.model.dropout, end_token=ready.tokenizer.end)
         model = task.with_head(architecture(shape.kind).build(shape))
     if recipe.lora.rank:
         lora.adapt(model, recipe.lora.rank, recipe.lora.alpha)

@@ -27,8 +27,6 @@ from cutaway.train.optimizer import make_optimizer
 from cutaway.train.recipe import Recipe, Train, seconds
 from cutaway.train.threads import computing_in, threads_for
 
-NEW = "gpt2"
-"""The kind of a new model; of another kind, training goes on from a folder."""
 LADDER = (
     (2, 64), (3, 96), (4, 128), (4, 192), (6, 256), (6, 320), (6, 384), (8, 448), (8, 512), (10, 640), (12, 768),
     (16, 896), (24, 1024), (36, 1280), (48, 1600),
@@ -240,17 +238,21 @@ def shape(recipe: Recipe, facts: Facts, layers: int = 0, width: int = 0) -> Any:
     heads = model.heads or next(
         n for n in range(max(1, width // (64 if width >= 256 else 32)), 0, -1) if width % n == 0
     )
-    return new_shape(recipe, facts.vocabulary, width=width, layers=model.layers or layers, heads=heads)
+    return new_shape(recipe, facts.task, facts.vocabulary, width=width, layers=model.layers or layers, heads=heads)
 
 
-def new_shape(recipe: Recipe, vocabulary: int, **more: Any) -> Any:
-    """The shape of a new model, as the recipe has it and with what is said beside it."""
-    model = recipe.model
+def new_shape(recipe: Recipe, task: Task, vocabulary: int, **more: Any) -> Any:
+    """The shape of a new model for a task, as the recipe has it and with what is said beside it."""
+    model, fixed = recipe.model, dict(task.new_model)
+    kind = fixed.pop("kind")
     said: dict[str, Any] = {
         "width": model.width, "layers": model.layers, "heads": model.heads, "context": model.context,
     }  # fmt: skip
     said |= {"positions": model.positions} if model.positions else {}
-    return architecture(NEW).Shape(**{"vocabulary": vocabulary, **said, **more})
+    made = architecture(kind)
+    if model.positions and not hasattr(made.Shape, "positions"):
+        raise CutawayError(f"model.positions cannot be set for {task.name}: a {made.title} has absolute positions.")
+    return made.Shape(**{"vocabulary": vocabulary, **said, **more, **fixed})
 
 
 def width_of(shape: Any) -> int:

@@ -162,9 +162,8 @@ def find_tokenizer(plan: Plan, task: Task, base: Path | None, tell: Listener) ->
             )
         learned_from = texts_of(recipe, task, every=max(1, size // ENOUGH))
         tell(Progress("vocabulary", 0, min(size, ENOUGH)))
-        specials = ("<|endoftext|>", *task.specials)
-        tokenizer = Tokenizer.train(
-            learned_from, wanted, specials, lambda done: tell(Progress("vocabulary", done, min(size, ENOUGH)))
+        tokenizer = task.learn_tokenizer(
+            learned_from, wanted, lambda done: tell(Progress("vocabulary", done, min(size, ENOUGH)))
         )
     missing = [name for name in task.specials if name not in tokenizer.specials]
     return tokenizer.with_specials(missing) if missing else tokenizer
