@@ -50,6 +50,10 @@ WITHOUT_END = 1_024
 """So many tokens a model writes at most that has no context to fill, if nobody says how many."""
 
 
+WORTH_PACKING = 2_048
+"""For more tokens than this an encoder's matrices are put in order first (see runtime/packed_linear.py)."""
+
+
 class LanguageModel:
     """A model and its tokenizer: text in, predictions, text and every intermediate out.
 
@@ -73,6 +77,7 @@ class LanguageModel:
         self._model = None if isinstance(model, Engine) else model.eval()
         self._engine = model if isinstance(model, Engine) else None
         self._packed_from: object = None
+        self._reader: tuple[object, Any] | None = None
 
     @property
     def model(self) -> GPT:
@@ -233,10 +238,20 @@ class LanguageModel:
         plain = isinstance(texts, list | tuple) and bool(texts) and all(isinstance(one, str | bytes) for one in texts)
         rows, listed = (self.sentences(texts), True) if plain else self.several(texts)  # type: ignore[arg-type]
         rows = fitting(rows, min(self.sentence.limit or self.config.context, self.config.context), cut, self.name)
+        reader = self._packed_reader() if sum(map(len, rows)) > WORTH_PACKING else self.model
         with torch.inference_mode():
-            vectors = encode(self.model, rows, self.sentence, self.device)  # type: ignore[arg-type]
+            vectors = encode(reader, rows, self.sentence, self.device)  # type: ignore[arg-type]
         vectors = vectors.clone()  # a plain tensor, whoever asks
         return vectors if listed else vectors[0]
+
+    def _packed_reader(self) -> Any:
+        """The model with its matrices put in order for many products, made again when its weights have changed."""
+        from cutaway.runtime.packed_linear import packed
+
+        now = versions(self.model)
+        if self._reader is None or self._reader[0] != now:
+            self._reader = now, packed(self.model)
+        return self._reader[1]
 
     def fill(self, text: Prompt, k: int = 5) -> list[Gap]:
         """The k likeliest words for every `[MASK]` of a text, by what stands before it and after it."""
@@ -510,7 +525,7 @@ class LanguageModel:
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy or a pickle holds; weights that can be packed again as they are, from the model, are not."""
-        state = vars(self).copy()
+        state = vars(self) | {"_reader": None}
         current = self._model is not None and versions(self._model) == self._packed_from
         if self._model is not None and self._engine is not None and self._engine.weights == "float32":
             state["_engine"] = None

@@ -36,7 +36,7 @@ def read_sentence(folder: Path) -> Sentence:
         elif kind == "Normalize":
             normalized = True
         elif kind != "Transformer":
-            raise CutawayError(f"{path} has a stage {kind or stage!r:.60}: only Pooling and Normalize are supported.")
+            raise CutawayError(f"{path} has a stage {kind or str(stage):.60}: only Pooling and Normalize are supported.")
     limit = read_json(folder / LIMIT).get("max_seq_length") if (folder / LIMIT).is_file() else None
     return Sentence(pooling, normalized, limit if type(limit) is int and limit > 2 else None)
 

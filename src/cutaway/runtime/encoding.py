@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from cutaway.models.architecture import Encoder
     from cutaway.text.wordpiece import WordPiece
 
-TOKENS_AT_ONCE = 4_096
-"""How many tokens, padding among them, are read together."""
+TOKENS_AT_ONCE = 1_024
+"""How many tokens, padding among them, are read together: what they make then fits into a core's own cache."""
 WASTE = 0.05
 """The share of a batch that may be padding: texts are sorted by length, so that it rarely is."""
 
