@@ -107,7 +107,8 @@ def steps(known: Mapping[str, Place]) -> tuple[StepSpec, ...]:
         group = outside if place.block is None else part(place, known)
         found.append(StepSpec(name, operation, group, tuple(here), place.block is not None, bool(place.steps)))
     if LOGITS in known:
-        found.append(StepSpec("choice", "choose", outside, (PROBABILITIES,)))
+        name = "gap" if known[LOGITS].kind == "gap" else "choice"  # of a word that is missing, or of the next
+        found.append(StepSpec(name, "choose", outside, (PROBABILITIES,)))
     return tuple(found)
 
 

@@ -21,8 +21,8 @@ from cutaway.tasks.task import Arrays, Batch, Example, LeftOut, Loss, Record, Ta
 
 __all__ = [
     "TASKS", "Arrays", "Batch", "Chat", "Choice", "ClassTask", "Classification", "Completion", "Entailment", "Example",
-    "Labelled", "Language", "LeftOut", "Loss", "MaskedWords", "Performances", "Record", "Similarity", "Summary", "Task", "Translation",
-    "load_task", "register", "save_task", "task_from",
+    "Labelled", "Language", "LeftOut", "Loss", "MaskedWords", "Performances", "Record", "Similarity", "Summary", "Task",
+    "Translation", "load_task", "register", "save_task", "task_from",
 ]  # fmt: skip
 
 TASKS: dict[str, type[Any]] = {
@@ -87,9 +87,9 @@ def load_task(folder: str | Path) -> Task:
     opened = open_checkpoint(folder)
     path, settings = opened.task_file, opened.read_task()
     if not path.exists():
-        from cutaway.tasks.foreign import foreign_classification
+        from cutaway.tasks.foreign import foreign_classification, is_encoder
 
-        return foreign_classification(Path(folder)) or Language()
+        return foreign_classification(Path(folder)) or (MaskedWords() if is_encoder(Path(folder)) else Language())
     if not isinstance(settings, dict):
         raise CutawayError(f"{path} should hold a JSON object {{...}}, and holds a {type(settings).__name__}.")
     try:

@@ -169,6 +169,10 @@ class Task:
             return self
         return replace(self, limit=min(limit, self.limit or limit))
 
+    def for_model(self, shape: Any) -> Self:
+        """The same task for a model of this shape: an encoder reads other forms than a model that writes."""
+        return self
+
     def learn_classes(self, records: Iterable[Record]) -> Self:
         """The same task, its classes (if it has any and does not know them) as these records have them."""
         return self

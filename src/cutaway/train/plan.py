@@ -18,7 +18,8 @@ import torch
 
 from cutaway import processor
 from cutaway.errors import CutawayError
-from cutaway.models.architecture import architecture, count_parameters
+from cutaway.models.architecture import architecture, count_parameters, places
+from cutaway.models.steps import LOGITS
 from cutaway.tasks import Task
 from cutaway.tasks.token_loss import token_loss
 from cutaway.train.events import Choice
@@ -284,11 +285,15 @@ def measure_on(device: torch.device, patience: float = 5.0) -> Speed:
             prepare_blocks(model, compiled=False, recompute=False)
             ids = torch.randint(0, config.vocabulary, (rows, length + 1), device=device)
         optimizer = make_optimizer(model, Train(learning_rate=1e-4))
+        scores_words = LOGITS in places(config)
 
         def step() -> float:
             begun = time.perf_counter()
             with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"):
-                loss = token_loss(model, ids[:, :-1], ids[:, 1:], 1 / (rows * length))
+                if scores_words:
+                    loss = token_loss(model, ids[:, :-1], ids[:, 1:], 1 / (rows * length))
+                else:
+                    loss = model(ids[:, :-1]).float().square().mean()
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()

@@ -85,6 +85,7 @@ def set_up(recipe: Recipe, team: Team, tell: Listener) -> Setup:
     own = base is not None and not any(key.startswith("task.") for key in recipe.set_keys)
     task = load_task(base) if base and own else task_from(recipe.task)
     if config is not None:
+        task = task.for_model(config)
         check_same_shape(recipe, config)
         for key in ("context", "vocabulary"):
             if hasattr(config, key):

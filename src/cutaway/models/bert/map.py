@@ -21,7 +21,7 @@ def places(shape: Config) -> Iterator[Place]:
     tokens, position, segment = "token_embedding", "position_embedding", "segment_embedding"
     yield Place(tokens, VECTOR, "look up", ("ids",), tokens, steps=("embedding",))
     yield Place(position, VECTOR, "look up", ("positions",), position, steps=("position",))
-    yield Place("placed", VECTOR, "add", (tokens, position), steps=("entry",))
+    yield Place("placed", VECTOR, "add", (tokens, position), steps=("entry_both",))
     entry = "placed"
     if shape.segments:
         yield Place(segment, VECTOR, "look up", ("segments",), segment, steps=("segment",), kind="segment")
@@ -37,13 +37,13 @@ def places(shape: Config) -> Iterator[Place]:
         yield Place("transform.hidden", VECTOR, "linear", (stream,), "transform", steps=("transform",))
         yield Place("transform.activation", VECTOR, "activate", ("transform.hidden",), steps=("transform_activation",))
         yield Place("final_norm", VECTOR, "norm", ("transform.activation",), "transform_norm", steps=("transform_norm",))
-        yield Place("logits", VECTOR, "linear", ("final_norm",), "output", steps=("word_scores",))
+        yield Place("logits", VECTOR, "linear", ("final_norm",), "output", steps=("word_scores",), kind="gap")
 
 
 def attention(block: str, stream: str) -> Iterator[Place]:
     name = f"{block}.attention"
     for made, kind in (("queries", "query"), ("keys", "key"), ("values", "value")):
-        steps = ("made", "split")
+        steps = ("made_apart", "split")
         yield Place(f"{name}.{made}", HEADS, "linear", (stream,), f"{name}.{kind}", steps=steps, kind=kind)
     yield Place(f"{name}.scores", TABLE, "score", (f"{name}.queries", f"{name}.keys"), name, steps=("scores",))
     yield Place(f"{name}.weights", TABLE, "softmax", (f"{name}.scores",), steps=("softmax_both",))
@@ -68,5 +68,5 @@ def mlp(block: str, stream: str) -> Iterator[Place]:
         f"{name}.output", VECTOR, "linear", (f"{name}.activation",), f"{name}.projection",
         steps=("narrow",), kind="mlp_out",
     )  # fmt: skip
-    yield Place(f"{name}.sum", VECTOR, "add", (stream, f"{name}.output"), steps=("mlp_residual",))
+    yield Place(f"{name}.sum", VECTOR, "add", (stream, f"{name}.output"), steps=("mlp_sum",))
     yield Place(f"{block}.residual", VECTOR, "norm", (f"{name}.sum",), f"{block}.mlp_norm", steps=("mlp_norm_after",))
