@@ -21,7 +21,7 @@ from cutaway.checkpoint.files import Lazy, check, plain, read_json, shown
 from cutaway.checkpoint.recommended import FILE, to_file
 from cutaway.checkpoint.shape import CONFIG
 from cutaway.errors import CutawayError
-from cutaway.models.architecture import architecture
+from cutaway.models.architecture import architecture, encoder
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
 
@@ -104,7 +104,8 @@ def write_model(
     """See `cutaway.checkpoint.write_model`."""
     kind = dtype or next(model.parameters()).dtype
     with writing(folder, list(names.stored_tensors(model)), kind, shard_bytes) as new:
-        _write_json(new / FILE, to_file(recommended, model.config.end))
+        if not encoder(model):
+            _write_json(new / FILE, to_file(recommended, model.config.end))
         if tokenizer is not None:
             tokenizer.save(new)
         _write_json(new / CONFIG, describe(model.config, kind))

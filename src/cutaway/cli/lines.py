@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
@@ -14,6 +14,7 @@ from cutaway.cli.options import option
 from cutaway.errors import CutawayError
 
 if TYPE_CHECKING:
+    from cutaway.language_model import LanguageModel
     from cutaway.tasks import Task
     from cutaway.tasks.answer import Answer
 
@@ -79,6 +80,14 @@ def untrained(model: str, task: Task, wanted: str, data: str) -> CutawayError:
         f"{model} was trained for {task.name}, not for {wanted}. Leave out --model to use the model included, or train "
         f"your own: cutaway train {data} --task {wanted} -o my-model. Then add --model my-model."
     )
+
+
+def tell_unknown(lm: LanguageModel, texts: Sequence[Sequence[int]]) -> None:
+    """An aside about what the vocabulary has no token for, and the model therefore does not see."""
+    unknown = lm.tokenizer.specials.get("[UNK]")
+    found, count = sum(list(ids).count(unknown) for ids in texts), sum(map(len, texts))  # type: ignore[arg-type]
+    if unknown is not None and found:
+        screen.aside(f"{found:,} of {count:,} tokens are not in the vocabulary, and were read as [UNK]")
 
 
 INCLUDED = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
@@ -181,6 +181,52 @@ class Cached(Protocol):
         ...
 
 
+class Encoder(Protocol):
+    """What a model declares that reads a text in both directions at once. It writes none: there is no next token."""
+
+    encoder: bool
+    """True. It is the declaration."""
+
+    def read(
+        self, ids: Tensor, segments: Tensor | None = None, mask: Tensor | None = None, trace: Trace | None = None
+    ) -> Tensor:
+        """Token ids [row, token] as vectors [row, token, width].
+
+        `segments` [row, token] says to which of two sentences each belongs, `mask` [row, token] is False where a row
+        was filled up on its right.
+        """
+        ...
+
+    def score(self, hidden: Tensor, trace: Trace | None = None) -> Tensor:
+        """These vectors as scores over the vocabulary, refused by a model without that head."""
+        ...
+
+    def segments_of(self, ids: Tensor) -> Tensor:
+        """The segments that are meant where none are given. [row, token]"""
+        ...
+
+
+class StoredOtherwise(Protocol):
+    """What an architecture may also say, where `prefix` and `config.json` do not tell all about its files."""
+
+    def shape_with(self, shape: Any, stored: Collection[str]) -> Any:
+        """The shape as a file's tensors show it, by their names: which head is there, say."""
+        ...
+
+    def plain_name(self, stored: str) -> str:
+        """A name in a file as the table of tensors has it."""
+        ...
+
+    def file_name(self, shape: Any, plain: str) -> str:
+        """The other way round."""
+        ...
+
+
+def encoder(model: Any) -> bool:
+    """Whether a model declares itself an `Encoder`; or an architecture, that its models are."""
+    return bool(getattr(model, "encoder", False))
+
+
 def cached(model: Any) -> bool:
     """Whether a model declares itself `Cached`."""
     return bool(getattr(model, "cached", False))
@@ -201,9 +247,9 @@ def blocks(model: nn.Module) -> list[nn.Module]:
     return list(getattr(body(model), "blocks", ()))
 
 
-_INCLUDED = {"gpt2": "cutaway.models.gpt2.architecture"}
+_INCLUDED = {"gpt2": "cutaway.models.gpt2.architecture", "bert": "cutaway.models.bert.architecture"}
 _KNOWN: dict[str, Architecture] = {}
-_ALSO = {"cutaway-gpt2": "gpt2"}
+_ALSO = {"cutaway-gpt2": "gpt2", "distilbert": "bert"}
 """Further types of the included models: what others must not take for theirs."""
 
 

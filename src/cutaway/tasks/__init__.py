@@ -14,20 +14,22 @@ from cutaway.errors import CutawayError, nearest
 from cutaway.plugins import load_plugins
 from cutaway.tasks.classes import Choice, Classification, ClassTask, Entailment, Labelled, Similarity
 from cutaway.tasks.conversation import Chat, Completion
+from cutaway.tasks.masked import MaskedWords
 from cutaway.tasks.performance import Performances
 from cutaway.tasks.sequences import Language, Summary, Translation
 from cutaway.tasks.task import Arrays, Batch, Example, LeftOut, Loss, Record, Task, save_task
 
 __all__ = [
     "TASKS", "Arrays", "Batch", "Chat", "Choice", "ClassTask", "Classification", "Completion", "Entailment", "Example",
-    "Labelled", "Language", "LeftOut", "Loss", "Performances", "Record", "Similarity", "Summary", "Task", "Translation",
-    "load_task", "register", "save_task", "task_from",
+    "Labelled", "Language", "LeftOut", "Loss", "MaskedWords", "Performances", "Record", "Similarity", "Summary", "Task",
+    "Translation", "load_task", "register", "save_task", "task_from",
 ]  # fmt: skip
 
 TASKS: dict[str, type[Any]] = {
     kind.name: kind
     for kind in (
         Language, Completion, Chat, Translation, Summary, Classification, Entailment, Similarity, Choice, Performances,
+        MaskedWords,
     )
 }  # fmt: skip
 """Every kind of task, by its name."""
@@ -85,9 +87,9 @@ def load_task(folder: str | Path) -> Task:
     opened = open_checkpoint(folder)
     path, settings = opened.task_file, opened.read_task()
     if not path.exists():
-        from cutaway.tasks.foreign import foreign_classification
+        from cutaway.tasks.foreign import foreign_classification, is_encoder
 
-        return foreign_classification(Path(folder)) or Language()
+        return foreign_classification(Path(folder)) or (MaskedWords() if is_encoder(Path(folder)) else Language())
     if not isinstance(settings, dict):
         raise CutawayError(f"{path} should hold a JSON object {{...}}, and holds a {type(settings).__name__}.")
     try:

@@ -11,6 +11,8 @@ from cutaway.errors import CutawayError
 from cutaway.tasks.classes import Classification
 
 ARCHITECTURE = "GPT2ForSequenceClassification"
+ENCODERS = ("bert", "distilbert")
+"""The model types that read in both directions."""
 
 
 def foreign_classification(folder: Path) -> Classification | None:
@@ -19,12 +21,26 @@ def foreign_classification(folder: Path) -> Classification | None:
     if not path.is_file():
         return None
     config = read_json(path)
+    if config.get("model_type") in ENCODERS:
+        named = [str(one) for one in config.get("architectures") or ()]
+        if not any(one.endswith("ForSequenceClassification") for one in named):
+            return None
+        try:
+            return Classification(labels_of(config), encoder=True)
+        except CutawayError as error:
+            raise CutawayError(f"{path}: {error}") from None
     if ARCHITECTURE not in (config.get("architectures") or ()) and not has_head(folder):
         return None
     try:
         return Classification(labels_of(config), separators=False, padding=padding_of(config))
     except CutawayError as error:
         raise CutawayError(f"{path}: {error}") from None
+
+
+def is_encoder(folder: Path) -> bool:
+    """Whether a folder holds a model that reads in both directions, as its config.json has it."""
+    path = folder / CONFIG
+    return path.is_file() and read_json(path).get("model_type") in ENCODERS
 
 
 def has_head(folder: Path) -> bool:

@@ -80,12 +80,12 @@ class Tokenizer:
 
     @classmethod
     def from_folder(cls, folder: Path) -> Tokenizer:
-        """The tokenizer whose files are in a folder: byte-level BPE, or WordPiece if there is only a vocab.txt."""
-        others = ("vocab.json", "merges.txt", "encoder.json", "vocab.bpe")
-        if (folder / "vocab.txt").is_file() and not any((folder / name).is_file() for name in others):
+        """The tokenizer whose files are in a folder: byte-level BPE, or WordPiece."""
+        if (folder / "vocab.txt").is_file() or (folder / "tokenizer.json").is_file():
             from cutaway.text import wordpiece
 
-            return wordpiece.read_wordpiece(folder)
+            if wordpiece.holds_wordpiece(folder):
+                return wordpiece.read_wordpiece(folder)
         return cls(read_vocabulary(folder))
 
     def save(self, folder: str | Path) -> None:

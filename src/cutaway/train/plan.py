@@ -18,7 +18,8 @@ import torch
 
 from cutaway import processor
 from cutaway.errors import CutawayError
-from cutaway.models.architecture import architecture, count_parameters
+from cutaway.models.architecture import architecture, count_parameters, places
+from cutaway.models.steps import LOGITS
 from cutaway.tasks import Task
 from cutaway.tasks.token_loss import token_loss
 from cutaway.train.events import Choice
@@ -27,8 +28,6 @@ from cutaway.train.optimizer import make_optimizer
 from cutaway.train.recipe import Recipe, Train, seconds
 from cutaway.train.threads import computing_in, threads_for
 
-NEW = "gpt2"
-"""The kind of a new model; of another kind, training goes on from a folder."""
 LADDER = (
     (2, 64), (3, 96), (4, 128), (4, 192), (6, 256), (6, 320), (6, 384), (8, 448), (8, 512), (10, 640), (12, 768),
     (16, 896), (24, 1024), (36, 1280), (48, 1600),
@@ -240,17 +239,21 @@ def shape(recipe: Recipe, facts: Facts, layers: int = 0, width: int = 0) -> Any:
     heads = model.heads or next(
         n for n in range(max(1, width // (64 if width >= 256 else 32)), 0, -1) if width % n == 0
     )
-    return new_shape(recipe, facts.vocabulary, width=width, layers=model.layers or layers, heads=heads)
+    return new_shape(recipe, facts.task, facts.vocabulary, width=width, layers=model.layers or layers, heads=heads)
 
 
-def new_shape(recipe: Recipe, vocabulary: int, **more: Any) -> Any:
-    """The shape of a new model, as the recipe has it and with what is said beside it."""
-    model = recipe.model
+def new_shape(recipe: Recipe, task: Task, vocabulary: int, **more: Any) -> Any:
+    """The shape of a new model for a task, as the recipe has it and with what is said beside it."""
+    model, fixed = recipe.model, dict(task.new_model)
+    kind = fixed.pop("kind")
     said: dict[str, Any] = {
         "width": model.width, "layers": model.layers, "heads": model.heads, "context": model.context,
     }  # fmt: skip
     said |= {"positions": model.positions} if model.positions else {}
-    return architecture(NEW).Shape(**{"vocabulary": vocabulary, **said, **more})
+    made = architecture(kind)
+    if model.positions and not hasattr(made.Shape, "positions"):
+        raise CutawayError(f"model.positions cannot be set for {task.name}: a {made.title} has absolute positions.")
+    return made.Shape(**{"vocabulary": vocabulary, **said, **more, **fixed})
 
 
 def width_of(shape: Any) -> int:
@@ -282,11 +285,15 @@ def measure_on(device: torch.device, patience: float = 5.0) -> Speed:
             prepare_blocks(model, compiled=False, recompute=False)
             ids = torch.randint(0, config.vocabulary, (rows, length + 1), device=device)
         optimizer = make_optimizer(model, Train(learning_rate=1e-4))
+        scores_words = LOGITS in places(config)
 
         def step() -> float:
             begun = time.perf_counter()
             with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"):
-                loss = token_loss(model, ids[:, :-1], ids[:, 1:], 1 / (rows * length))
+                if scores_words:
+                    loss = token_loss(model, ids[:, :-1], ids[:, 1:], 1 / (rows * length))
+                else:
+                    loss = model(ids[:, :-1]).float().square().mean()
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()

@@ -85,6 +85,7 @@ def set_up(recipe: Recipe, team: Team, tell: Listener) -> Setup:
     own = base is not None and not any(key.startswith("task.") for key in recipe.set_keys)
     task = load_task(base) if base and own else task_from(recipe.task)
     if config is not None:
+        task = task.for_model(config)
         check_same_shape(recipe, config)
         for key in ("context", "vocabulary"):
             if hasattr(config, key):
@@ -162,9 +163,8 @@ def find_tokenizer(plan: Plan, task: Task, base: Path | None, tell: Listener) ->
             )
         learned_from = texts_of(recipe, task, every=max(1, size // ENOUGH))
         tell(Progress("vocabulary", 0, min(size, ENOUGH)))
-        specials = ("<|endoftext|>", *task.specials)
-        tokenizer = Tokenizer.train(
-            learned_from, wanted, specials, lambda done: tell(Progress("vocabulary", done, min(size, ENOUGH)))
+        tokenizer = task.learn_tokenizer(
+            learned_from, wanted, lambda done: tell(Progress("vocabulary", done, min(size, ENOUGH)))
         )
     missing = [name for name in task.specials if name not in tokenizer.specials]
     return tokenizer.with_specials(missing) if missing else tokenizer
