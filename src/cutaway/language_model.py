@@ -16,7 +16,15 @@ from cutaway.decoding.sampling import likeliest, softmax
 from cutaway.decoding.sequence import Result
 from cutaway.decoding.settings import Settings
 from cutaway.errors import CutawayError, nearest
-from cutaway.models.architecture import UNLIMITED, architecture, cached, context_of, count_parameters, places
+from cutaway.models.architecture import (
+    UNLIMITED,
+    architecture,
+    cached,
+    context_of,
+    count_parameters,
+    places,
+    start_of,
+)
 from cutaway.models.gpt2.shape import Config
 from cutaway.parts.versions import versions
 from cutaway.runtime.native.engine import Engine
@@ -109,9 +117,12 @@ class LanguageModel:
         return torch.device("cpu") if self._model is None else next(self._model.parameters()).device
 
     def ids(self, text: Prompt) -> list[int]:
-        """The tokens of a text; ids are checked and taken as they are."""
+        """The tokens of a text; ids are checked and taken as they are.
+
+        To a model that reads one text and writes another, a text is the source: the target is what comes next.
+        """
         if isinstance(text, str | bytes):
-            return self.tokenizer.encode(text)
+            return [*self.tokenizer.encode(text), *getattr(self.config, "between", ())]
         given = text.tolist() if hasattr(text, "tolist") else text
         try:
             if isinstance(given, UNORDERED):
@@ -125,6 +136,13 @@ class LanguageModel:
                     f"There is no token {token:,}: the vocabulary has {self.config.vocabulary:,} entries."
                 )
         return ids
+
+    def pair(self, source: str, target: str = "") -> list[int]:
+        """The ids of two texts, for a model that reads one and writes another: `source <start> target`."""
+        if start_of(self.config) is None:
+            title = architecture(self.config.kind).title
+            raise CutawayError(f"{title} reads one text, not two: give it as one.")
+        return [*self.ids(source), *self.tokenizer.target.encode(target)]
 
     def several(self, given: Prompt | Prompts) -> tuple[list[list[int]], bool]:
         """The ids of every text given, and whether they came as a list (an empty one is a list of no texts)."""

@@ -18,7 +18,7 @@ from heapq import nlargest
 import numpy as np
 
 from cutaway.codec import Codec
-from cutaway.decoding.runtime import Limits, Runtime
+from cutaway.decoding.runtime import Limits, Runtime, used
 from cutaway.decoding.sampling import NEVER, Array, adjust, likeliest, log_total
 from cutaway.decoding.scheduler import ROWS_AT_ONCE
 from cutaway.decoding.sequence import Result, StopFilter
@@ -88,7 +88,7 @@ def search(runtime: Runtime, codec: Codec[str], prompts: list[list[int]], settin
 
 
 def begin(prompt: list[int], limits: Limits, settings: Settings) -> Search:
-    room = limits.context - max(1, len(prompt))
+    room = limits.context - max(1, used(limits, prompt))
     if room < 0:
         raise CutawayError(
             f"The prompt is {len(prompt):,} tokens long and this model's context is {limits.context:,}. Shorten it."

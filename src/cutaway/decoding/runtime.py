@@ -15,7 +15,7 @@ Scores = npt.NDArray[np.float32]
 
 
 class Limits(Protocol):
-    """What decoding has to know of a model's shape."""
+    """What decoding has to know of a model's shape; of one that has a `start` token, see `used`."""
 
     @property
     def context(self) -> int:
@@ -66,6 +66,15 @@ class Runtime(Protocol):
 
     def open(self) -> Batch:
         """A batch without rows."""
+
+
+def used(limits: Limits, window: list[int]) -> int:
+    """How many places of the context a text has taken.
+
+    Of a pair, `source <start> target`, only the target is written, and counts; the source has places of its own.
+    """
+    start = getattr(limits, "start", None)
+    return len(window) - (window.index(start) if start is not None and start in window else 0)
 
 
 def distinct(windows: list[list[int]]) -> tuple[list[list[int]], list[int]]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from cutaway.decoding.runtime import PiecewiseBatch, Runtime, Scores
+from cutaway.decoding.runtime import PiecewiseBatch, Runtime, Scores, used
 from cutaway.decoding.sampling import Array, adjust, choose, log_total
 from cutaway.decoding.sequence import Sequence
 from cutaway.errors import CutawayError
@@ -87,7 +87,9 @@ class Scheduler:
 
     def add(self, sequence: Sequence, group: object = None) -> None:
         """The text joins at the next step, or as soon as there is room; the group with fewest at work goes first."""
-        length, context = len(sequence.prompt), self.limits.context
+        length, context = used(self.limits, sequence.prompt), self.limits.context
+        if sequence.settings.overflow == "slide" and getattr(self.limits, "start", None) is not None:
+            raise CutawayError("A window cannot slide over two texts: leave overflow at 'stop'.")
         if length > context and sequence.settings.overflow == "stop":
             raise CutawayError(
                 f"The prompt is {length:,} tokens long and this model's context is {context:,}. "

@@ -71,8 +71,11 @@ def fitting(value: Any, kind: Any, what: str) -> Any:
         if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
             return tuple(value)
         raise CutawayError(f"{what} must be a list of texts, not {value!r}.")
+    if kind is float and type(value) is int:
+        return float(value)
     if not isinstance(value, kinds) or isinstance(value, bool) != (bool in kinds):  # Python counts True among its ints
-        wanted = "text" if str in kinds else "true or false" if bool in kinds else "a whole number"
+        named = {str: "text", bool: "true or false", float: "a number"}
+        wanted = next((name for one, name in named.items() if one in kinds), "a whole number")
         raise CutawayError(f"{what} must be {wanted}, not {value!r}.")
     return value
 

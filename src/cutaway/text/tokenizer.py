@@ -193,6 +193,11 @@ class Tokenizer:
         return self._vocabulary.specials[self._vocabulary.end]
 
     @property
+    def target(self) -> Tokenizer:
+        """What cuts the answers of a model that reads one text and writes another: itself, except for Marian's."""
+        return self
+
+    @property
     def specials(self) -> dict[str, int]:
         """The special tokens and their ids."""
         return dict(self._vocabulary.specials)

@@ -223,6 +223,11 @@ def require_enough(dataset: Dataset, task: Task) -> None:
 
 def check_same_shape(recipe: Recipe, config: Any) -> None:
     """Refuse a recipe for another model than the one it goes on from."""
+    if recipe.model.kind not in ("", config.kind):
+        raise CutawayError(
+            f"The recipe says model.kind = {recipe.model.kind}, and {recipe.model.from_} is a {config.kind}: leave "
+            "model.kind out, or leave model.from out to begin a new model."
+        )
     for key in ("layers", "width", "heads", "vocabulary"):
         said, has = getattr(recipe.model, key), getattr(config, key, 0)
         if said and has and said != has:
