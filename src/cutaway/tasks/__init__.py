@@ -88,9 +88,9 @@ def load_task(folder: str | Path) -> Task:
     opened = open_checkpoint(folder)
     path, settings = opened.task_file, opened.read_task()
     if not path.exists():
-        from cutaway.tasks.foreign import foreign_classification
+        from cutaway.tasks.foreign import foreign_task
 
-        return foreign_classification(Path(folder)) or Language()
+        return foreign_task(Path(folder)) or Language()
     if not isinstance(settings, dict):
         raise CutawayError(f"{path} should hold a JSON object {{...}}, and holds a {type(settings).__name__}.")
     try:

@@ -80,7 +80,11 @@ class Tokenizer:
 
     @classmethod
     def from_folder(cls, folder: Path) -> Tokenizer:
-        """The tokenizer whose files are in a folder: byte-level BPE, or WordPiece if there is only a vocab.txt."""
+        """The tokenizer whose files are in a folder: byte-level BPE; WordPiece if there is only a vocab.txt; Marian's."""
+        if (folder / "source.spm").is_file():
+            from cutaway.text import sentencepieces
+
+            return sentencepieces.read_sentencepieces(folder)
         others = ("vocab.json", "merges.txt", "encoder.json", "vocab.bpe")
         if (folder / "vocab.txt").is_file() and not any((folder / name).is_file() for name in others):
             from cutaway.text import wordpiece

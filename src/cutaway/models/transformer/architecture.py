@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cutaway.models.architecture import Architecture, Place, TensorSpec
-from cutaway.models.transformer.config_json import COMPUTED, COPIES, PREFIX, read_shape, write_shape
+from cutaway.models.transformer.config_json import COMPUTED, COPIES, PREFIX, generation, read_shape, write_shape
 from cutaway.models.transformer.map import places
 from cutaway.models.transformer.shape import Shape
 from cutaway.models.transformer.tensors import tensors
@@ -25,6 +25,9 @@ class Transformers:
 
     def write_shape(self, shape: Shape) -> dict[str, Any]:
         return write_shape(shape)
+
+    def generation(self, shape: Shape) -> dict[str, Any]:
+        return generation(shape)
 
     def ignores(self, stored: str) -> bool:
         return stored in COMPUTED

@@ -73,6 +73,14 @@ def write_shape(shape: Shape) -> dict[str, Any]:
         "decoder_attention_heads": shape.heads, "decoder_ffn_dim": shape.mlp_width,
         "decoder_vocab_size": shape.vocabulary, "activation_function": activation, "scale_embedding": shape.scaled,
         "dropout": shape.dropout, "pad_token_id": shape.start, "forced_eos_token_id": shape.end,
-        "bad_words_ids": [[shape.start]], "share_encoder_decoder_embeddings": True, "tie_word_embeddings": True,
+        "share_encoder_decoder_embeddings": True, "tie_word_embeddings": True,
         "static_position_embeddings": True, "normalize_before": False, "normalize_embedding": False,
+    }  # fmt: skip
+
+
+def generation(shape: Shape) -> dict[str, Any]:
+    """What `generation_config.json` says for others: where to begin, and that the start is never written."""
+    return {
+        "decoder_start_token_id": shape.start, "pad_token_id": shape.start, "forced_eos_token_id": shape.end,
+        "bad_words_ids": [[shape.start]],
     }  # fmt: skip
