@@ -116,13 +116,14 @@ class LanguageModel:
 
         return torch.device("cpu") if self._model is None else next(self._model.parameters()).device
 
-    def ids(self, text: Prompt) -> list[int]:
-        """The tokens of a text; ids are checked and taken as they are.
+    def ids(self, text: Prompt, special: bool = False) -> list[int]:
+        """The tokens of a text (with `special`, names of special tokens in it are these); ids are checked and taken as
+        they are.
 
         To a model that reads one text and writes another, a text is the source: the target is what comes next.
         """
         if isinstance(text, str | bytes):
-            return [*self.tokenizer.encode(text), *getattr(self.config, "between", ())]
+            return [*self.tokenizer.encode(text, special), *getattr(self.config, "between", ())]
         given = text.tolist() if hasattr(text, "tolist") else text
         try:
             if isinstance(given, UNORDERED):

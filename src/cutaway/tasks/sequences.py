@@ -64,6 +64,13 @@ class Written(Task):
 class Pair(Written):
     """What translations and summaries share: a text in, and one out that a record has the right answer to."""
 
+    @property
+    def two_texts(self) -> bool:
+        return len(self.specials) == 1
+
+    def shape_settings(self, tokenizer: Tokenizer) -> dict[str, Any]:
+        return {"start_token": token(tokenizer, self.specials[0], self)}
+
     def answer(
         self, model: LanguageModel, records: Sequence[Record], beams: int = 4, progress: Progress | None = None
     ) -> list[Answer]:
@@ -185,9 +192,6 @@ class Translation(Pair):
     def source(self, record: Record, tokenizer: Tokenizer) -> list[int]:
         ids = tokenizer.encode(text(record, "source", self))
         return [*ids, token(tokenizer, self.source_end, self)] if self.source_end else ids
-
-    def shape_settings(self, tokenizer: Tokenizer) -> dict[str, Any]:
-        return {"start_token": token(tokenizer, self.separator, self)}
 
     def measure(self, answers: list[str], references: list[str]) -> Score:
         return bleu(answers, references)

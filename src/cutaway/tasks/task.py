@@ -140,6 +140,11 @@ class Task:
         """The vocabulary of a task whose records are no texts; None where one is learned, or that of a model taken."""
         return None
 
+    @property
+    def two_texts(self) -> bool:
+        """Whether an encoder-decoder can learn it: an example is a source, one token that divides, and a target."""
+        return False
+
     def shape_settings(self, tokenizer: Tokenizer) -> dict[str, Any]:
         """What a new model's shape must know of the task, if it has a field of that name: the token answers begin with."""
         return {}
