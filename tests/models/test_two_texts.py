@@ -25,16 +25,16 @@ ANIMALS, DEEDS = ("fox", "dog", "owl", "bear", "cat", "hen"), ("runs", "sleeps",
 RECORDS = [{"source": f"the {who} {does}", "target": f"{does}o {who}a"} for who in ANIMALS for does in DEEDS]
 KINDS: dict[str, dict[str, Any]] = {
     "transformer": {"kind": "transformer", "shape": {"norm": "pre"}, "heads": 2, "learning_rate": 0.01},
-    "seq2seq": {"kind": "seq2seq", "shape": {"attention": "additive", "cell": "gru"}, "steps": 120, "learning_rate": 0.03},
+    "seq2seq": {"kind": "seq2seq", "shape": {"attention": "additive"}, "steps": 120, "learning_rate": 0.03},
 }
 FOLDERS = pytest.mark.parametrize("kind", KINDS)
 
 
 def settings(kind: str, cache, **more: Any) -> dict[str, Any]:
     return {
-        "task": {"name": "translation", "smoothing": 0.1}, "layers": 1, "width": 32, "steps": 60, "batch": 30, "seed": 1,
-        "dropout": 0.0, "held_out": 0, "cache": str(cache), "sample_every": 30, "checkpoint_every": 20, **KINDS[kind],
-        **more,
+        "task": {"name": "translation", "smoothing": 0.1}, "layers": 1, "width": 32, "steps": 60, "batch": 30,
+        "seed": 1, "dropout": 0.0, "held_out": 0, "cache": str(cache), "sample_every": 30, "checkpoint_every": 20,
+        **KINDS[kind], **more,
     }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Attention of any query to any key, as models other than GPT-2 share it: step by step where someone watches, else fused."""
+"""Attention of any query to any key, for models other than GPT-2: step by step where someone watches, else fused."""
 
 from __future__ import annotations
 

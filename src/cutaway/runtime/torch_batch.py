@@ -17,7 +17,7 @@ from cutaway.parts.cache import Cache
 
 
 def torch_runtime(model: Any) -> Runtime:
-    """What runs this model: with a KV cache, if it declares that it reads on from one; an encoder-decoder from a state."""
+    """What runs this model: with a KV cache, if it declares that it has one; an encoder-decoder by its state."""
     if start_of(model.config) is not None:
         return EncoderDecoder(model)
     return TorchRuntime(model) if cached(model) else Rereading(model)

@@ -1,4 +1,4 @@
-"""Folders that others wrote: no task.json, but a config.json that names the classes, or says that it is a translator."""
+"""Folders that others wrote: no task.json, but a config.json that names classes, or says that it is a translator."""
 
 from __future__ import annotations
 

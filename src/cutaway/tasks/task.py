@@ -146,7 +146,7 @@ class Task:
         return False
 
     def shape_settings(self, tokenizer: Tokenizer) -> dict[str, Any]:
-        """What a new model's shape must know of the task, if it has a field of that name: the token answers begin with."""
+        """What a new model's shape must know of the task, if it has such a field: the token that answers begin with."""
         return {}
 
     def known_by(self, record: Record) -> Any:

@@ -46,9 +46,7 @@ def next_tokens(examples: Sequence[Arrays]) -> Batch:
     return Batch(tensors, tokens=sum(map(len, inputs)), count=int((wanted != IGNORED).sum()))
 
 
-def token_loss(
-    model: nn.Module, inputs: Tensor, targets: Tensor, scale: float = 1.0, smoothing: float = 0.0
-) -> Tensor:
+def token_loss(model: nn.Module, inputs: Tensor, targets: Tensor, scale: float = 1.0, smoothing: float = 0.0) -> Tensor:
     """The sum of -log p(target) over the positions that count, times `scale`: ids in, and the ids wanted there.
 
     A model with `read` and `output_matrix` is spared its logits; of any other, `model(inputs)` are the logits. With

@@ -44,7 +44,7 @@ class SentencePieces(Tokenizer):
         return SentencePieces, (self._tokens, self._models, self._settings, self._cuts)
 
     @cached_property
-    def target(self) -> Tokenizer:  # type: ignore[override]
+    def target(self) -> Tokenizer:
         """The same vocabulary, cutting as targets are cut."""
         return SentencePieces(self._tokens, self._models, self._settings, TARGET)
 

@@ -30,7 +30,7 @@ class Model:
     kind: str = ""
     """The kind of a new model: gpt2, transformer, seq2seq, or another that is registered. Default: gpt2."""
     shape: Mapping[str, Any] = field(default_factory=dict)
-    """More of a new model's shape, as its kind has it: `{ norm = "pre" }`, `{ cell = "lstm", attention = "additive" }`."""
+    """More of a new model's shape, by the fields of its kind: `{ norm = "pre" }`, `{ cell = "lstm" }`."""
     layers: int = 0
     """The number of blocks. Default: chosen to fit the data and the time."""
     width: int = 0

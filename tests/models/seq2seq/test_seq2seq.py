@@ -1,4 +1,4 @@
-"""The recurrent translator: the equations of the article, step by step, and the same whether cached, padded or neither."""
+"""The recurrent translator: the equations of the article, step by step; the same whether cached, padded or neither."""
 
 from __future__ import annotations
 

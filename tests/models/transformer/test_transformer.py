@@ -156,7 +156,7 @@ def test_the_sinusoids_are_the_papers_in_both_layouts():
 
 
 def test_the_papers_base_model_is_counted_and_has_no_norm_behind_its_stacks():
-    assert count_parameters(Shape()) == 63_082_496  # 37,000 x 512 for tokens, 6 x 3,152,384 and 6 x 4,204,032 for blocks
+    assert count_parameters(Shape()) == 37_000 * 512 + 6 * 3_152_384 + 6 * 4_204_032  # tokens, encoder, decoder
     assert not [one.name for one in tensors(Shape()) if "final_norm" in one.name]
 
 

@@ -13,7 +13,7 @@ TABLE = ("token", "key")
 
 def places(shape: Shape) -> Iterator[Place]:
     """In the order of computation. In the decoder a token is one of the target, and a key one of the source."""
-    memory, last = "", []
+    memory, last = "", list[str]()
     for stack in ("encoder", "decoder"):
         yield Place(f"{stack}.token_embedding", VECTOR, "look up", ("ids",), "token_embedding")
         vector = f"{stack}.token_embedding"

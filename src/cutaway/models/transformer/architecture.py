@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cutaway.models.architecture import Architecture, Place, TensorSpec
 from cutaway.models.transformer.config_json import COMPUTED, COPIES, PREFIX, generation, read_shape, write_shape
 from cutaway.models.transformer.map import places
-from cutaway.models.transformer.shape import Shape
+from cutaway.models.transformer.shape import Shape as OwnShape
 from cutaway.models.transformer.tensors import tensors
 
 if TYPE_CHECKING:
@@ -16,31 +16,31 @@ if TYPE_CHECKING:
 
 
 class Transformers:
-    kind = Shape.kind
-    Shape = Shape
+    kind = OwnShape.kind
+    Shape = OwnShape
     title, native, prefix, copies = "Transformer", False, PREFIX, COPIES
 
-    def read_shape(self, given: Mapping[str, Any]) -> Shape:
+    def read_shape(self, given: Mapping[str, Any]) -> OwnShape:
         return read_shape(given)
 
-    def write_shape(self, shape: Shape) -> dict[str, Any]:
+    def write_shape(self, shape: OwnShape) -> dict[str, Any]:
         return write_shape(shape)
 
-    def generation(self, shape: Shape) -> dict[str, Any]:
+    def generation(self, shape: OwnShape) -> dict[str, Any]:
         return generation(shape)
 
     def ignores(self, stored: str) -> bool:
         return stored in COMPUTED
 
-    def build(self, shape: Shape) -> nn.Module:
+    def build(self, shape: OwnShape) -> nn.Module:
         from cutaway.models.transformer.model import Transformer
 
         return Transformer(shape)
 
-    def tensors(self, shape: Shape) -> Iterable[TensorSpec]:
+    def tensors(self, shape: OwnShape) -> Iterable[TensorSpec]:
         return tensors(shape)
 
-    def places(self, shape: Shape) -> Iterable[Place]:
+    def places(self, shape: OwnShape) -> Iterable[Place]:
         return places(shape)
 
 

@@ -13,8 +13,9 @@ MARIAN = "marian"
 OURS = "transformer"
 """The `model_type` of what is no Marian: pre-norm, interleaved positions, a final norm."""
 PREFIX = "model."
-COPIES = {name: "shared.weight" for name in ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
-                                             "lm_head.weight")}  # fmt: skip
+EMBEDDINGS = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight")
+COPIES = dict.fromkeys(EMBEDDINGS, "shared.weight")
+"""One matrix, which files may hold under all of these names."""
 COMPUTED = ("encoder.embed_positions.weight", "decoder.embed_positions.weight")
 """Sinusoids, which old files hold as well."""
 ACTIVATIONS = {"swish": "silu", "silu": "silu", "relu": "relu", "gelu": "gelu", "gelu_new": "gelu_tanh"}
