@@ -80,7 +80,7 @@ class Tokenizer:
 
     @classmethod
     def from_folder(cls, folder: Path) -> Tokenizer:
-        """The tokenizer whose files are in a folder: byte-level BPE, Marian's, or WordPiece if there is but a vocab.txt."""
+        """The tokenizer whose files are in a folder: byte-level BPE, Marian's, or (only a vocab.txt) WordPiece."""
         if (folder / "source.spm").is_file():
             from cutaway.text import sentencepieces
 
