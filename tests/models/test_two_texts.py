@@ -18,6 +18,7 @@ from cutaway.models.architecture import architecture
 from cutaway.tasks import Translation, load_task
 from cutaway.tasks.answer import translate
 from cutaway.tasks.token_loss import IGNORED, token_loss
+from cutaway.train import loop
 from cutaway.train.optimizer import learning_rate
 from cutaway.train.recipe import Recipe, Train
 
@@ -157,6 +158,20 @@ def test_a_recipe_names_the_kind_and_what_is_wrong_with_its_shape(tmp_path):
     recipe = Recipe.from_dict({"model": {"kind": "seq2seq", "shape": {"cell": "lstm", "bidirectional": True}}})
     (tmp_path / "recipe.toml").write_text(recipe.to_toml())
     assert Recipe.load(tmp_path / "recipe.toml").model == recipe.model
+
+
+@FOLDERS
+def test_with_a_time_what_is_left_out_of_its_shape_is_chosen(kind, tmp_path):
+    clock = iter(range(10_000))
+    recipe = Recipe.from_dict({
+        "model": {"kind": kind, **({"width": 32} if kind == "seq2seq" else {})}, "task": {"name": "translation"}, "train": {"time": "40s", "sample_every": 0},
+        "data": {"held_out": 0, "cache": str(tmp_path / "cache")},
+    })  # fmt: skip
+    report = loop.train(recipe, tmp_path / "chosen", records=RECORDS * 4, clock=lambda: float(next(clock)))
+    assert report.step > 1
+    assert cutaway.load(tmp_path / "chosen").config.kind == kind
+    for target in ("gguf", "onnx", "cutaway-int8"):
+        assert run(["convert", str(tmp_path / "chosen"), "--to", target, "-o", str(tmp_path / "no")]) == 2
 
 
 def test_the_papers_schedule():

@@ -68,13 +68,13 @@ class Runtime(Protocol):
         """A batch without rows."""
 
 
-def used(limits: Limits, window: list[int]) -> int:
-    """How many places of the context a text has taken.
+def continued(limits: Limits, window: list[int]) -> list[int]:
+    """The part of a text that is written on: all of it; of a pair, `source <start> target`, the target.
 
-    Of a pair, `source <start> target`, only the target is written, and counts; the source has places of its own.
+    It is what takes room in the context (a source has places of its own) and what penalties are for.
     """
     start = getattr(limits, "start", None)
-    return len(window) - (window.index(start) if start is not None and start in window else 0)
+    return window[window.index(start) :] if start is not None and start in window else window
 
 
 def distinct(windows: list[list[int]]) -> tuple[list[list[int]], list[int]]:

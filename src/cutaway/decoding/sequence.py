@@ -10,7 +10,7 @@ import numpy as np
 
 from cutaway.codec import Codec
 from cutaway.decoding.rng import Random
-from cutaway.decoding.runtime import Limits, used
+from cutaway.decoding.runtime import Limits, continued
 from cutaway.decoding.settings import Settings
 
 
@@ -76,7 +76,7 @@ class Sequence:
         self.window = self.window or [limits.end]
         if most is not None and len(self.ids) >= most:
             self.end("length", f"It has the {most:,} tokens that were asked for.")
-        elif used(limits, self.window) < context:
+        elif len(continued(limits, self.window)) < context:
             return False
         elif self.settings.overflow == "stop":
             self.end("length", f"The context of {context:,} tokens is full.")

@@ -78,6 +78,14 @@ def test_what_is_written_and_its_scores_are_those_of_transformers(marian, lm, be
         assert {one.reason for one in ours} == {"end", "length"}  # else this compares less than it says
 
 
+def test_a_repetition_penalty_is_for_the_target_alone_as_in_transformers(marian, lm):
+    _, theirs, tokenizer = marian
+    asked, pad = tokenizer(ENGLISH[:1], return_tensors="pt"), lm.config.start
+    found = theirs.generate(**asked, max_new_tokens=8, do_sample=False, repetition_penalty=1.7, bad_words_ids=[[pad]])
+    ours = lm.generate(ENGLISH[0], max_tokens=8, top_k=1, repetition_penalty=1.7, logit_bias={pad: FORBIDDEN})
+    assert [token for token in found[0].tolist() if token not in (pad, lm.config.end)] == ours.ids
+
+
 def test_a_folder_written_here_is_read_by_transformers_and_says_the_same(marian, lm, tmp_path):
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
