@@ -164,7 +164,8 @@ def test_a_recipe_names_the_kind_and_what_is_wrong_with_its_shape(tmp_path):
 def test_with_a_time_what_is_left_out_of_its_shape_is_chosen(kind, tmp_path):
     clock = iter(range(10_000))
     recipe = Recipe.from_dict({
-        "model": {"kind": kind, **({"width": 32} if kind == "seq2seq" else {})}, "task": {"name": "translation"}, "train": {"time": "40s", "sample_every": 0},
+        "model": {"kind": kind, **({"width": 32} if kind == "seq2seq" else {})},
+        "task": {"name": "translation"}, "train": {"time": "40s", "sample_every": 0},
         "data": {"held_out": 0, "cache": str(tmp_path / "cache")},
     })  # fmt: skip
     report = loop.train(recipe, tmp_path / "chosen", records=RECORDS * 4, clock=lambda: float(next(clock)))
