@@ -16,7 +16,16 @@ from cutaway.decoding.sampling import likeliest, softmax
 from cutaway.decoding.sequence import Result
 from cutaway.decoding.settings import Settings
 from cutaway.errors import CutawayError, nearest
-from cutaway.models.architecture import UNLIMITED, architecture, cached, context_of, count_parameters, encoder, places
+from cutaway.models.architecture import (
+    UNLIMITED,
+    architecture,
+    cached,
+    context_of,
+    count_parameters,
+    encoder,
+    places,
+    start_of,
+)
 from cutaway.models.gpt2.shape import Config
 from cutaway.parts.sentence import Sentence
 from cutaway.parts.versions import versions
@@ -122,10 +131,16 @@ class LanguageModel:
 
         return torch.device("cpu") if self._model is None else next(self._model.parameters()).device
 
-    def ids(self, text: Prompt) -> list[int]:
-        """The tokens of a text; ids are checked and taken as they are."""
+    def ids(self, text: Prompt, special: bool = False) -> list[int]:
+        """The tokens of a text (with `special`, names of special tokens in it are these); ids are checked and taken as
+        they are.
+
+        To a model that reads one text and writes another, a text is the source: the target is what comes next.
+        """
         if isinstance(text, str | bytes):
-            return self.sentences([text])[0] if self.reads_both_ways else self.tokenizer.encode(text)
+            if self.reads_both_ways:
+                return self.sentences([text])[0]
+            return [*self.tokenizer.encode(text, special), *getattr(self.config, "between", ())]
         given = text.tolist() if hasattr(text, "tolist") else text
         try:
             if isinstance(given, UNORDERED):
@@ -160,6 +175,13 @@ class LanguageModel:
                 f"cannot {doing}. It fills in [MASK] (cutaway fill, lm.fill) and makes vectors of texts (cutaway embed, "
                 "lm.embed). To write, choose a GPT-2."
             )
+
+    def pair(self, source: str, target: str = "") -> list[int]:
+        """The ids of two texts, for a model that reads one and writes another: `source <start> target`."""
+        if start_of(self.config) is None:
+            title = architecture(self.config.kind).title
+            raise CutawayError(f"{title} reads one text, not two: give it as one.")
+        return [*self.ids(source), *self.tokenizer.target.encode(target)]
 
     def several(self, given: Prompt | Prompts) -> tuple[list[list[int]], bool]:
         """The ids of every text given, and whether they came as a list (an empty one is a list of no texts)."""

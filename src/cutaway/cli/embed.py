@@ -72,7 +72,9 @@ def show_nearest(lm: LanguageModel, question: str, texts: list[str], k: int, cut
     best = near.topk(min(k, len(texts)))
     for score, number in zip(best.values.tolist(), best.indices.tolist(), strict=True):
         if as_json:
-            screen.show_json({"model": lm.name, "question": question, "line": number + 1, "text": texts[number], "cosine": score})
+            screen.show_json(
+                {"model": lm.name, "question": question, "line": number + 1, "text": texts[number], "cosine": score}
+            )
         else:
             screen.put(f"{score:.4f}  {screen.harmless(texts[number])}\n")
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from cutaway.checks import is_id
 from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import Token, token
-from cutaway.models.architecture import Place, cached, places
+from cutaway.models.architecture import Place, cached, places, start_of
 from cutaway.models.gpt2.model import GPT, Block
 from cutaway.parts.cache import Cache
 from cutaway.parts.trace import Fused, Trace, check_name, within
@@ -299,6 +299,11 @@ def check(lm: LanguageModel, ids: Sequence[int]) -> None:
     """Refuse a text with nothing to look at, or more than the model can look at."""
     if not ids:
         raise CutawayError("There is no text to inspect. Give at least one word.")
+    if start_of(lm.config) is not None:
+        raise CutawayError(
+            f"{lm.name} reads one text and writes another, and these views show models of one text. What it makes on "
+            "its way is in lm.trace(lm.pair(source, target)), by the names of its map."
+        )
     if len(ids) > getattr(lm.config, "context", len(ids)):
         raise CutawayError(
             f"The text is {len(ids):,} tokens long and {lm.name} has a context of {lm.config.context:,}. Shorten it."

@@ -227,6 +227,48 @@ def encoder(model: Any) -> bool:
     return bool(getattr(model, "encoder", False))
 
 
+class Decoding(Protocol):
+    """Where the decoder of an encoder-decoder is, in every row: what the encoder said, and what was read since."""
+
+    @property
+    def batch(self) -> int: ...
+
+    def select(self, rows: Tensor) -> None:
+        """Keep these rows, in this order; a row may be named twice (a beam that forks)."""
+        ...
+
+    def join(self, other: Any) -> None:
+        """Put the rows of another one below these."""
+        ...
+
+
+class TwoTexts(Protocol):
+    """What a model has whose shape names a `start` token: it reads one text and writes another.
+
+    A text for it is the sequence `source <start> target`, and `model(ids)` are its scores, as of any model; the shape's
+    `between` is what stands between the two. A decoder reads on from a state that holds what the encoder said.
+    """
+
+    token_embedding: nn.Embedding
+
+    def begin(self, sources: list[list[int]]) -> Decoding:
+        """The encoder reads these sources."""
+        ...
+
+    def decode(self, target: Tensor, state: Any) -> Tensor:
+        """The target's new tokens [row, token] are read; as vectors [row, token, width]."""
+        ...
+
+    def score(self, hidden: Tensor) -> Tensor:
+        """These vectors as logits."""
+        ...
+
+
+def start_of(shape: Any) -> int | None:
+    """The token that a target begins with; None for a model of one text."""
+    return getattr(shape, "start", None)
+
+
 def cached(model: Any) -> bool:
     """Whether a model declares itself `Cached`."""
     return bool(getattr(model, "cached", False))
@@ -247,9 +289,14 @@ def blocks(model: nn.Module) -> list[nn.Module]:
     return list(getattr(body(model), "blocks", ()))
 
 
-_INCLUDED = {"gpt2": "cutaway.models.gpt2.architecture", "bert": "cutaway.models.bert.architecture"}
+_INCLUDED = {
+    "gpt2": "cutaway.models.gpt2.architecture",
+    "transformer": "cutaway.models.transformer.architecture",
+    "seq2seq": "cutaway.models.seq2seq.architecture",
+    "bert": "cutaway.models.bert.architecture",
+}
 _KNOWN: dict[str, Architecture] = {}
-_ALSO = {"cutaway-gpt2": "gpt2", "distilbert": "bert"}
+_ALSO = {"cutaway-gpt2": "gpt2", "marian": "transformer", "distilbert": "bert"}
 """Further types of the included models: what others must not take for theirs."""
 
 

@@ -1,4 +1,4 @@
-"""Classifiers that transformers wrote: no task.json, but a config.json that names the classes."""
+"""Folders that others wrote: no task.json, but a config.json that names classes, or says that it is a translator."""
 
 from __future__ import annotations
 
@@ -9,10 +9,20 @@ from cutaway.checkpoint.files import read_json
 from cutaway.checkpoint.shape import CONFIG
 from cutaway.errors import CutawayError
 from cutaway.tasks.classes import Classification
+from cutaway.tasks.sequences import Translation
+from cutaway.tasks.task import Task
+from cutaway.text.sentencepieces import END, START
 
 ARCHITECTURE = "GPT2ForSequenceClassification"
 ENCODERS = ("bert", "distilbert")
 """The model types that read in both directions."""
+
+
+def foreign_task(folder: Path) -> Task | None:
+    """The task of a folder without task.json, as far as its config.json tells."""
+    if (folder / CONFIG).is_file() and read_json(folder / CONFIG).get("model_type") == "marian":
+        return Translation(separator=START, source_end=END)
+    return foreign_classification(folder)
 
 
 def foreign_classification(folder: Path) -> Classification | None:

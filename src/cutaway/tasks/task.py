@@ -151,6 +151,15 @@ class Task:
         """The vocabulary of a task whose records are no texts; None where one is learned, or that of a model taken."""
         return None
 
+    @property
+    def two_texts(self) -> bool:
+        """Whether an encoder-decoder can learn it: an example is a source, one token that divides, and a target."""
+        return False
+
+    def shape_settings(self, tokenizer: Tokenizer) -> dict[str, Any]:
+        """What a new model's shape must know of the task, if it has such a field: the token that answers begin with."""
+        return {}
+
     def known_by(self, record: Record) -> Any:
         """What a record is known by when some are held out: those that are equal in it stay on one side."""
         return record.get(self.fields[0])

@@ -24,10 +24,13 @@ def build_model(ready: Setup, team: Team) -> nn.Module:
     torch.manual_seed(recipe.train.seed)
     if recipe.model.from_:
         model = read_base(
-            locate(recipe.model.from_), task, lambda body: with_vocabulary(body, vocabulary, recipe.model.dropout, ready.tokenizer)
+            locate(recipe.model.from_),
+            task,
+            lambda body: with_vocabulary(body, vocabulary, recipe.model.dropout, ready.tokenizer),
         )
     else:
-        shape = new_shape(recipe, task, vocabulary, dropout=recipe.model.dropout, end_token=ready.tokenizer.end)
+        known = {"end_token": ready.tokenizer.end, **task.shape_settings(ready.tokenizer)}
+        shape = new_shape(recipe, task, vocabulary, dropout=recipe.model.dropout, **known)
         model = task.with_head(architecture(shape.kind).build(shape))
     if recipe.lora.rank:
         lora.adapt(model, recipe.lora.rank, recipe.lora.alpha)

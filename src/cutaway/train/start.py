@@ -7,7 +7,7 @@ What comes out is a `Setup`: task, tokenizer, data in tokens, and the whole reci
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from cutaway import checkpoint
 from cutaway.checkpoint.locate import locate
 from cutaway.errors import CutawayError
 from cutaway.home import cutaway_home
-from cutaway.models.architecture import architecture
+from cutaway.models.architecture import Architecture, architecture
 from cutaway.tasks import LeftOut, Record, Task, load_task, task_from
 from cutaway.text.tokenizer import Tokenizer
 from cutaway.train import kept, resuming
@@ -28,7 +28,7 @@ from cutaway.train.data.shards import Dataset, prepare
 from cutaway.train.data.sources import PACKED, find
 from cutaway.train.distributed import Team
 from cutaway.train.events import Choice, Event, Progress
-from cutaway.train.plan import Facts, Plan, context_for, make_plan, vocabulary_for
+from cutaway.train.plan import NEW, Facts, Plan, context_for, make_plan, vocabulary_for
 from cutaway.train.recipe import Recipe
 
 ENOUGH = 30_000_000
@@ -84,6 +84,7 @@ def set_up(recipe: Recipe, team: Team, tell: Listener) -> Setup:
     config = checkpoint.read_config(base) if base else None
     own = base is not None and not any(key.startswith("task.") for key in recipe.set_keys)
     task = load_task(base) if base and own else task_from(recipe.task)
+    check_two_texts(task, architecture(config.kind if config is not None else recipe.model.kind or NEW))
     if config is not None:
         task = task.for_model(config)
         check_same_shape(recipe, config)
@@ -221,8 +222,22 @@ def require_enough(dataset: Dataset, task: Task) -> None:
         raise CutawayError(f"There is only {count:,} record to learn from: give more.")
 
 
+def check_two_texts(task: Task, kind: Architecture) -> None:
+    """Refuse a task of one text for a model of two, or one that translates both ways."""
+    if "start_token" in {one.name for one in fields(kind.Shape)} and not task.two_texts:
+        raise CutawayError(
+            f"A {kind.title} reads one text and writes another, and cannot learn {task.name} like this: train it for "
+            "translation in one direction, or for summary."
+        )
+
+
 def check_same_shape(recipe: Recipe, config: Any) -> None:
     """Refuse a recipe for another model than the one it goes on from."""
+    if recipe.model.kind not in ("", config.kind):
+        raise CutawayError(
+            f"The recipe says model.kind = {recipe.model.kind}, and {recipe.model.from_} is a {config.kind}: leave "
+            "model.kind out, or leave model.from out to begin a new model."
+        )
     for key in ("layers", "width", "heads", "vocabulary"):
         said, has = getattr(recipe.model, key), getattr(config, key, 0)
         if said and has and said != has:
