@@ -182,7 +182,7 @@ def choose_rows(plan: Plan, facts: Facts, world: int, device: torch.device) -> N
 def choose_shape(plan: Plan, facts: Facts, speed: Speed, device: torch.device) -> None:
     """The shape of a new model."""
     recipe, train = plan.recipe, plan.recipe.train
-    known = {one.name for one in fields(architecture(recipe.model.kind or NEW).Shape)}
+    known = {one.name for one in fields(architecture(recipe.model.kind or facts.task.new_model["kind"]).Shape)}
     open_keys = [key for key in ("layers", "width", "heads") if key in known and not recipe.decided(f"model.{key}")]
     if facts.config is not None or not open_keys:
         return

@@ -28,7 +28,7 @@ from cutaway.train.data.shards import Dataset, prepare
 from cutaway.train.data.sources import PACKED, find
 from cutaway.train.distributed import Team
 from cutaway.train.events import Choice, Event, Progress
-from cutaway.train.plan import NEW, Facts, Plan, context_for, make_plan, vocabulary_for
+from cutaway.train.plan import Facts, Plan, context_for, make_plan, vocabulary_for
 from cutaway.train.recipe import Recipe
 
 ENOUGH = 30_000_000
@@ -84,7 +84,7 @@ def set_up(recipe: Recipe, team: Team, tell: Listener) -> Setup:
     config = checkpoint.read_config(base) if base else None
     own = base is not None and not any(key.startswith("task.") for key in recipe.set_keys)
     task = load_task(base) if base and own else task_from(recipe.task)
-    check_two_texts(task, architecture(config.kind if config is not None else recipe.model.kind or NEW))
+    check_two_texts(task, architecture(config.kind if config is not None else recipe.model.kind or task.new_model["kind"]))
     if config is not None:
         task = task.for_model(config)
         check_same_shape(recipe, config)
