@@ -84,7 +84,8 @@ def set_up(recipe: Recipe, team: Team, tell: Listener) -> Setup:
     config = checkpoint.read_config(base) if base else None
     own = base is not None and not any(key.startswith("task.") for key in recipe.set_keys)
     task = load_task(base) if base and own else task_from(recipe.task)
-    check_two_texts(task, architecture(config.kind if config is not None else recipe.model.kind or task.new_model["kind"]))
+    kind = recipe.model.kind or task.new_model["kind"]
+    check_two_texts(task, architecture(kind if config is None else config.kind))
     if config is not None:
         task = task.for_model(config)
         check_same_shape(recipe, config)
