@@ -94,10 +94,12 @@ def test_where_no_view_compares_the_numbers_that_differ_are_marked_where_they_st
     page = show(at("gallery", model2="long"), wait=False)
     page.wait_for_function("""() => {
       const said = Number(document.querySelector('[data-marked]')?.dataset.marked ?? 0);
-      const [left, right] = [...document.querySelectorAll('iframe')].map((one) => [...one.contentDocument.querySelectorAll('[data-differs]')]);
+      const marked = (frame) => [...frame.contentDocument.querySelectorAll('[data-differs]')];
+      const [left, right] = [...document.querySelectorAll('iframe')].map(marked);
       const words = (one) => one.textContent.trim();
+      const told = (one, other) => words(one) !== words(other) && one.title.includes(words(other));
       return said > 0 && left.length === said && right.length === said
-        && left.every((one, i) => words(one) !== words(right[i]) && one.title.includes(words(right[i])) && right[i].title.includes(words(one)));
+        && left.every((one, i) => told(one, right[i]) && told(right[i], one));
     }""")
     page.get_by_role("button", name="Swap").click()
     page.evaluate("location.hash = location.hash.replace(/&model2=[^&]*/, '').replace(/model=[^&]*&/, '')")

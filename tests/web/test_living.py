@@ -176,7 +176,7 @@ def test_generate_plays_once_by_itself_for_those_who_do_not_mind_motion(show, se
 
 
 def moves(page, drawing: str) -> None:
-    """One look after the other, each alone: what is shown at a time is asked of the drawing itself, its clock set by hand."""
+    """One look after the other, each alone: what is shown is asked of the drawing itself, its clock set by hand."""
     looks = page.evaluate(
         """(drawing) => {
           const root = new DOMParser().parseFromString(drawing, 'image/svg+xml').documentElement;
@@ -188,7 +188,10 @@ def moves(page, drawing: str) -> None:
             return looks.flatMap((one, n) => (getComputedStyle(one).display === 'none' ? [] : [n]));
           };
           const begins = looks.map((one) => Number(/begin\\+([\\d.]+)s/.exec(one.firstChild.getAttribute('begin'))[1]));
-          const found = { at: [0, ...begins.slice(1)].map((seconds) => shown(seconds + 0.001)), differ: new Set(looks.map((one) => one.innerHTML)).size, holes: [...root.querySelectorAll('use')].filter((one) => !root.querySelector(one.getAttribute('href'))).length };
+          const at = [0, ...begins.slice(1)].map((seconds) => shown(seconds + 0.001));
+          const used = [...root.querySelectorAll('use')].map((one) => one.getAttribute('href'));
+          const holes = used.filter((href) => !root.querySelector(href)).length;
+          const found = { at, holes, differ: new Set(looks.map((one) => one.innerHTML)).size };
           root.remove();
           return found;
         }""",
