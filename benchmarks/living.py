@@ -4,8 +4,8 @@
 
 One server shows a model of 12 layers and 12 heads (random weights) and a text of 64 tokens. First paint: a new browser
 profile each round, nothing cached. Frames: the story is played, at the whole machine and inside a block. Processor time
-is what Chromium's tracing and its processes say they used, so it means something on a busy machine, too; wall times want a
-quiet one. Each number is the median of the rounds.
+is what Chromium's tracing and its processes say they used, so it means something on a busy machine, too; wall times
+want a quiet one. Each number is the median of the rounds.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@
 
 `controls`: every kind of control once, at rest, hovered, focused, pressed and disabled, in both themes, at desk and on
 a phone. `pages`: every page in three languages, themes and sizes in turn; told.json says what a program can tell: words
-that are cut off, things that stick out, words that were left in English. `states`: every page empty, loading and failed.
+that are cut off, things that stick out, words that were left in English. `states`: every page empty, loading and
+failed.
 """
 
 from __future__ import annotations
