@@ -206,7 +206,7 @@ def moves(page, drawing: str) -> None:
             return looks.flatMap((one, n) => (getComputedStyle(one).display === 'none' ? [] : [n]));
           };
           const begins = looks.map((one) => Number(/begin\\+([\\d.]+)s/.exec(one.firstChild.getAttribute('begin'))[1]));
-          const at = [0, ...begins.slice(1)].map((seconds) => shown(seconds + 0.001));
+          const at = [0, ...begins.slice(1)].map((seconds) => shown(seconds + 0.0005));
           const used = [...root.querySelectorAll('use')].map((one) => one.getAttribute('href'));
           const holes = used.filter((href) => !root.querySelector(href)).length;
           const found = { at, holes, differ: new Set(looks.map((one) => one.innerHTML)).size };
