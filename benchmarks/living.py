@@ -1,16 +1,17 @@
-"""How quick the page is in the browser: first paint, and the frames of the living view, by the clock and in processor time.
+"""How quick the page is in the browser: first paint and the living view's frames, by the clock and in processor time.
 
     python benchmarks/living.py [--rounds 5] [--seconds 4] [--json]
 
-One server shows a model of 12 layers and 12 heads (random weights) and a text of 64 tokens. First paint: a new browser profile
-each round, nothing cached. Frames: the story is played, at the whole machine and inside a block. Processor time is what
-Chromium's tracing and its processes say they used, so it means something on a busy machine, too; wall times want a quiet one.
-Each number is the median of the rounds.
+One server shows a model of 12 layers and 12 heads (random weights) and a text of 64 tokens. First paint: a new browser
+profile each round, nothing cached. Frames: the story is played, at the whole machine and inside a block. Processor time
+is what Chromium's tracing and its processes say they used, so it means something on a busy machine, too; wall times
+want a quiet one. Each number is the median of the rounds.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import shutil
@@ -55,7 +56,7 @@ def chromium() -> Iterator[Any]:
 
 
 def first_paint(launch: Callable[[], Any], where: str) -> dict[str, float]:
-    """One visit by someone who was never here: milliseconds to the first paint, and what was computed and fetched for it."""
+    """One visit by someone who was never here: milliseconds to the first paint, and what was done for it."""
     browser = launch()
     page = browser.new_page(viewport={"width": 1280, "height": 900}, bypass_csp=True)
     page.add_init_script(HEADER)
@@ -80,11 +81,14 @@ def first_paint(launch: Callable[[], Any], where: str) -> dict[str, float]:
     browser.close()
     shown = next(one for one in events if one["name"] == "firstContentfulPaint")
     begun = max(
-        one["ts"] for one in events if one["name"] == "navigationStart" and one["pid"] == shown["pid"] and one["ts"] < shown["ts"]
+        one["ts"]
+        for one in events
+        if one["name"] == "navigationStart" and one["pid"] == shown["pid"] and one["ts"] < shown["ts"]
     )
     mine = [
         one for one in events
-        if (one["pid"], one["tid"]) == (shown["pid"], shown["tid"]) and "tdur" in one and begun <= one["ts"] < begun + 1000 * headed
+        if (one["pid"], one["tid"]) == (shown["pid"], shown["tid"]) and "tdur" in one
+        and begun <= one["ts"] < begun + 1000 * headed
     ]  # fmt: skip
     told = [one for one in mine if one["name"] in ("RunTask", "ThreadControllerImpl::RunTask")]
     name = min(one["name"] for one in told)  # both may be there: the same tasks, told twice
@@ -131,7 +135,7 @@ def frames(launch: Callable[[], Any], where: str, place: str, seconds: float) ->
     after, all_after = used(), spent(whole)
     painting = sorted(page.evaluate("document.querySelector('canvas.living').frames()"))
     browser.close()
-    apart = sorted(b - a for a, b in zip(at, at[1:], strict=False))
+    apart = sorted(b - a for a, b in itertools.pairwise(at))
     return {
         "frames a second": 1000 * len(apart) / (at[-1] - at[0]),
         "between frames, 95th percentile, ms": apart[int(0.95 * len(apart))],

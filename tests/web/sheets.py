@@ -2,9 +2,10 @@
 
     python tests/web/sheets.py FOLDER [controls|pages|states] ...
 
-`controls`: every kind of control once, at rest, hovered, focused, pressed and disabled, in both themes, at desk and on a phone. `pages`: every page in three
-languages, themes and sizes in turn, and in the margin what a program can tell: words that are cut off, things that stick out, words that
-were left in English. `states`: every page empty, loading and failed.
+`controls`: every kind of control once, at rest, hovered, focused, pressed and disabled, in both themes, at desk and on
+a phone. `pages`: every page in three languages, themes and sizes in turn; told.json says what a program can tell: words
+that are cut off, things that stick out, words that were left in English. `states`: every page empty, loading and
+failed.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from conftest import BROWSERS, COUNT, FLAGS, Served, launched, settled
+from conftest import BROWSERS, COUNT, Served, launched, settled
 from PIL import Image, ImageDraw, ImageFont
-from playwright.sync_api import TimeoutError, sync_playwright
+from playwright.sync_api import TimeoutError as NeverRests
+from playwright.sync_api import sync_playwright
 from test_states import SCRIPT, STATES, TEXT, VIEWS, address
 
+TOLD = Path(__file__).with_name("sheets.js").read_text()
 SIZES = {"desk": (1280, 900), "phone": (390, 844)}
 MORE = {
     "causal map": "map?position=5",
@@ -32,48 +35,11 @@ MORE = {
     "presenting": "predict?tour=next-word&present=1",
 }
 PAGES = (
-    "predict", "walk", "attention", "layers", "causes", "neurons", "generate", "learn", "change", "map", "weights", "tasks",
-    "gallery", "jobs",
+    "predict", "walk", "attention", "layers", "causes", "neurons", "generate", "learn", "change", "map", "weights",
+    "tasks", "gallery", "jobs",
 )  # fmt: skip
 MOST = 3_000
 """Pixels of a page that are looked at."""
-CONTROLS = """() => {
-  // One of each kind: by what it is and how it is dressed.
-  const found = [];
-  for (const one of document.querySelectorAll('button, a[href], summary, select, textarea, input, [role=slider], [role=button], label')) {
-    if (!one.checkVisibility({ visibilityProperty: true })) continue;
-    const { x, y, width, height } = one.getBoundingClientRect();
-    if (width < 2 || height < 2 || x < 0 || y + scrollY < 0 || x + width > innerWidth + 1) continue;
-    const kind = [...one.classList].filter((name) => !name.startsWith('svelte-')).sort().join('.');
-    const state = ['aria-pressed', 'aria-current', 'aria-expanded', 'type'].map((name) => one.getAttribute(name) ?? '').join();
-    const scope = one.parentElement?.className.toString().replace(/svelte-\\w+/g, '').trim();
-    found.push({ key: `${one.tagName} ${kind} ${state} in ${scope}`.toLowerCase(), x, y: y + scrollY, width, height });
-  }
-  return found;
-}"""
-TELL = """(language) => {
-  const found = [];
-  const seen = (one) => one.checkVisibility({ visibilityProperty: true, opacityProperty: true });
-  const name = (one) => `${one.tagName.toLowerCase()}.${[...one.classList].filter((c) => !c.startsWith('svelte-')).join('.')} "${one.textContent.trim().slice(0, 24)}"`;
-  for (const one of document.querySelectorAll('body *')) {
-    if (!seen(one) || one.closest('svg, canvas, .hidden, .skip, [aria-hidden=true]')) continue;
-    const style = getComputedStyle(one);
-    const own = [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
-    if (own && style.overflow !== 'visible' && style.textOverflow !== 'ellipsis' && one.scrollWidth > one.clientWidth + 1 && !/auto|scroll/.test(style.overflowX)) found.push(`cut off: ${name(one)}`);
-    const { left, right } = one.getBoundingClientRect();
-    let scrolls = false;
-    for (let up = one.parentElement; up; up = up.parentElement) scrolls ||= /auto|scroll|hidden|clip/.test(getComputedStyle(up).overflowX);
-    if (own && !scrolls && (right > innerWidth + 1 || left < -1)) found.push(`sticks out: ${name(one)}`);
-    if (language !== 'en' && own && !one.closest('.mono, code, pre, .chips, .chip, textarea, [lang=en], .textbox, .bars, .brand, .model, kbd, .word, samp, .languages')) {
-      for (const node of one.childNodes) {
-        const words = node.nodeType === 3 ? (node.data.match(/[A-Za-z]{4,}/g) ?? []) : [];
-        if (words.length > 1) found.push(`English? ${name(one)}: ${words.slice(0, 6).join(' ')}`);
-      }
-    }
-  }
-  if (document.documentElement.scrollWidth > innerWidth + 1) found.push(`the page is ${document.documentElement.scrollWidth} px wide`);
-  return [...new Set(found)];
-}"""
 
 
 def place(view: str) -> str:
@@ -87,7 +53,8 @@ class Walker:
     def page(self, size: str, language: str, theme: str) -> Any:
         width, height = SIZES[size]
         context = self.browser.new_context(
-            viewport={"width": width, "height": height}, locale=language, color_scheme=theme, reduced_motion="reduce", bypass_csp=True
+            viewport={"width": width, "height": height}, locale=language, color_scheme=theme,
+            reduced_motion="reduce", bypass_csp=True,
         )  # fmt: skip
         context.add_init_script(COUNT)
         page = context.new_page()
@@ -100,9 +67,9 @@ class Walker:
         if failing:
             page.wait_for_selector("[role=alert]")
         else:
-            with suppress(TimeoutError):  # a page that never rests is looked at as it is
+            with suppress(NeverRests):  # a page that never rests is looked at as it is
                 settled(page)
-        page.evaluate(SCRIPT)
+        page.evaluate(SCRIPT + TOLD)
 
 
 def picture(page: Any) -> Image.Image:
@@ -157,9 +124,12 @@ def controls(walker: Walker, out: Path) -> None:
         page = walker.page(size, "en", "light")
         for view in (*VIEWS, *MORE):
             walker.open(page, place(view), failing=view == "a failure")
-            page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
             picture(page)
-            fresh = {one["key"]: one for one in page.evaluate(CONTROLS) if one["key"] not in known and one["y"] < MOST - 100}
+            fresh = {
+                one["key"]: one
+                for one in page.evaluate("controls()")
+                if one["key"] not in known and one["y"] < MOST - 100
+            }
             known |= set(fresh)
             if not fresh:
                 continue
@@ -171,11 +141,21 @@ def controls(walker: Walker, out: Path) -> None:
                     page.evaluate("states => become(states)", STATES[state])
                     shots.append(picture(page))
                 page.evaluate("become([])")
-                page.evaluate("for (const one of document.querySelectorAll('button, input, select, textarea')) { one.was = one.disabled; one.disabled = true }")
+                page.evaluate("disable(true)")
                 shots.append(picture(page))
-                page.evaluate("for (const one of document.querySelectorAll('button, input, select, textarea')) one.disabled = one.was")
+                page.evaluate("disable(false)")
                 for one in fresh.values():
-                    box = tuple(map(int, (max(0, one["x"] - 5), max(0, one["y"] - 5), one["x"] + min(one["width"], 180) + 5, one["y"] + min(one["height"], 60) + 5)))
+                    box = tuple(
+                        map(
+                            int,
+                            (
+                                max(0, one["x"] - 5),
+                                max(0, one["y"] - 5),
+                                one["x"] + min(one["width"], 180) + 5,
+                                one["y"] + min(one["height"], 60) + 5,
+                            ),
+                        )
+                    )
                     crops = [shot.crop(box) for shot in shots]
                     row = Image.new("RGB", (sum(crop.width + 3 for crop in crops), crops[0].height), "#ff00ff")
                     for n, crop in enumerate(crops):
@@ -190,27 +170,49 @@ def controls(walker: Walker, out: Path) -> None:
 def pages(walker: Walker, out: Path) -> None:
     """Each language has both themes and both sizes, and each page is seen in all three languages."""
     told: dict[str, list[str]] = {}
-    for language, turns in {"en": ("light desk", "dark phone"), "ru": ("dark desk", "light phone"), "zh-CN": ("light desk", "dark phone")}.items():
+    for language, turns in {
+        "en": ("light desk", "dark phone"),
+        "ru": ("dark desk", "light phone"),
+        "zh-CN": ("light desk", "dark phone"),
+    }.items():
         for turn in turns:
             theme, size = turn.split()
             page = walker.page(size, language, theme)
             tiles = []
             for view in [*(one for one in VIEWS if one != "a failure"), *MORE]:
                 walker.open(page, place(view))
-                said = page.evaluate(TELL, language)
+                said = page.evaluate("language => tell(language)", language)
                 told[f"{view}, {language}, {turn}"] = said
                 shot = picture(page)
-                shrunk = shot.resize((shot.width * 5 // 8, shot.height * 5 // 8), Image.Resampling.LANCZOS) if size == "desk" else shot
-                tiles.append(stacked(label(f"{view} · {language} · {turn}", shrunk.width), shrunk.crop((0, 0, shrunk.width, 1300))))
+                shrunk = (
+                    shot.resize((shot.width * 5 // 8, shot.height * 5 // 8), Image.Resampling.LANCZOS)
+                    if size == "desk"
+                    else shot
+                )
+                tiles.append(
+                    stacked(
+                        label(f"{view} · {language} · {turn}", shrunk.width), shrunk.crop((0, 0, shrunk.width, 1300))
+                    )
+                )
                 print(language, turn, view, len(said), flush=True)
             page.context.close()
             for n in range(0, len(tiles), 8):
-                sheet(tiles[n : n + 8], 3300 if size == "desk" else 3200).save(out / f"pages-{language}-{theme}-{size}-{n // 8}.png")
-    (out / "told.json").write_text(json.dumps({name: said for name, said in told.items() if said}, indent=1, ensure_ascii=False))
+                sheet(tiles[n : n + 8], 3300 if size == "desk" else 3200).save(
+                    out / f"pages-{language}-{theme}-{size}-{n // 8}.png"
+                )
+    (out / "told.json").write_text(
+        json.dumps({name: said for name, said in told.items() if said}, indent=1, ensure_ascii=False)
+    )
 
 
 def states(walker: Walker, out: Path) -> None:
-    failed = {"status": 500, "content_type": "application/json", "body": json.dumps({"error": {"code": "internal", "what": "Something broke.", "remedy": "Try again.", "values": {}}})}
+    failed = {
+        "status": 500,
+        "content_type": "application/json",
+        "body": json.dumps(
+            {"error": {"code": "internal", "what": "Something broke.", "remedy": "Try again.", "values": {}}}
+        ),
+    }
     for language, theme, size in (("en", "light", "desk"), ("ru", "dark", "phone"), ("zh-CN", "dark", "desk")):
         for state in ("empty", "loading", "failed"):
             tiles = []
@@ -226,9 +228,15 @@ def states(walker: Walker, out: Path) -> None:
                         page.route(f"**/api/{one}*/**", lambda route: None)
                 page.goto(f"{walker.served.address}#/{name}?text={'' if state == 'empty' else quote(TEXT)}")
                 page.wait_for_selector("#page-title", state="attached")
-                page.evaluate("() => new Promise((done) => setTimeout(done, 1500))")  # what never ends cannot be waited for
+                page.evaluate(
+                    "() => new Promise((done) => setTimeout(done, 1500))"
+                )  # what never ends cannot be waited for
                 shot = picture(page).crop((0, 0, SIZES[size][0], SIZES[size][1]))
-                shrunk = shot.resize((shot.width // 2, shot.height // 2), Image.Resampling.LANCZOS) if size == "desk" else shot
+                shrunk = (
+                    shot.resize((shot.width // 2, shot.height // 2), Image.Resampling.LANCZOS)
+                    if size == "desk"
+                    else shot
+                )
                 tiles.append(stacked(label(f"{name} · {state}", shrunk.width), shrunk))
                 print(state, language, name, flush=True)
                 page.context.close()

@@ -175,8 +175,26 @@ def test_generate_plays_once_by_itself_for_those_who_do_not_mind_motion(show, se
     page.get_by_role("button", name="Pause").click()
 
 
+@pytest.mark.parametrize(("width", "language"), [(1280, "en"), (390, "ru")])
+def test_the_picture_stays_where_it_is_from_stop_to_stop(show, settle, width, language):
+    page = show(at("input_norm", layer=0), width=width, language=language)
+    drawn(page, settle)
+    top = """() => {
+      let y = document.querySelector('canvas.living').getBoundingClientRect().top;
+      for (const one of [document.scrollingElement, document.querySelector('main')]) y += one.scrollTop;
+      return Math.round(y);
+    }"""
+    tops = set()
+    for _ in range(18):  # through the first block, into the second
+        tops.add(page.evaluate(top))
+        before = page.evaluate(f"{SAID}.stop.n")
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function(f"n => {SAID}.stop.n === n + 1", arg=before)
+    assert len(tops) == 1, tops
+
+
 def moves(page, drawing: str) -> None:
-    """One look after the other, each alone: what is shown at a time is asked of the drawing itself, its clock set by hand."""
+    """One look after the other, each alone: what is shown is asked of the drawing itself, its clock set by hand."""
     looks = page.evaluate(
         """(drawing) => {
           const root = new DOMParser().parseFromString(drawing, 'image/svg+xml').documentElement;
@@ -188,7 +206,10 @@ def moves(page, drawing: str) -> None:
             return looks.flatMap((one, n) => (getComputedStyle(one).display === 'none' ? [] : [n]));
           };
           const begins = looks.map((one) => Number(/begin\\+([\\d.]+)s/.exec(one.firstChild.getAttribute('begin'))[1]));
-          const found = { at: [0, ...begins.slice(1)].map((seconds) => shown(seconds + 0.001)), differ: new Set(looks.map((one) => one.innerHTML)).size, holes: [...root.querySelectorAll('use')].filter((one) => !root.querySelector(one.getAttribute('href'))).length };
+          const at = [0, ...begins.slice(1)].map((seconds) => shown(seconds + 0.0005));
+          const used = [...root.querySelectorAll('use')].map((one) => one.getAttribute('href'));
+          const holes = used.filter((href) => !root.querySelector(href)).length;
+          const found = { at, holes, differ: new Set(looks.map((one) => one.innerHTML)).size };
           root.remove();
           return found;
         }""",

@@ -63,6 +63,7 @@ export class MovingDrawing {
   readonly #sheets = new Sheets();
   readonly #began = performance.now();
   readonly #timer: ReturnType<typeof setInterval>;
+  /** Each with the milliseconds at which it begins, whole ones: where one ends the next begins, to the digit. */
   readonly #looks: { drawn: string; at: number }[] = [];
   #last: Pieces | null = null;
 
@@ -78,7 +79,7 @@ export class MovingDrawing {
     this.#last = this.stage.pieces(this.#sheets.pictures, this.#last);
     const drawn = this.#sheets.drawn(this.#last);
     if (drawn === this.#looks.at(-1)?.drawn) return; // stays for longer
-    this.#looks.push({ drawn, at: (performance.now() - this.#began) / 1000 });
+    this.#looks.push({ drawn, at: Math.round(performance.now() - this.#began) });
     if (this.#looks.length >= LONGEST) clearInterval(this.#timer);
   }
 
@@ -86,8 +87,8 @@ export class MovingDrawing {
     clearInterval(this.#timer);
     const { scene } = this.stage;
     const looks = this.#looks;
-    const whole = Math.max((performance.now() - this.#began) / 1000, looks.at(-1)!.at + EVERY / 1000);
-    const short = (seconds: number): string => `${Math.round(seconds * 1000) / 1000}s`;
+    const whole = Math.max(Math.round(performance.now() - this.#began), looks.at(-1)!.at + EVERY);
+    const short = (milliseconds: number): string => `${milliseconds / 1000}s`;
     // The first look is there without a clock, too: for what prints or cannot move.
     const frames = looks.map(({ drawn, at }, n) => {
       const until = looks[n + 1]?.at ?? whole;
