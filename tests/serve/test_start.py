@@ -36,6 +36,8 @@ def test_the_address_carries_the_model_and_the_text():
 def test_a_judge_of_texts_is_opened_on_its_page():
     with start.bind() as listener:
         assert start.address(listener, "/my/judge", "A b", "tasks").endswith("/#/tasks?with=%2Fmy%2Fjudge&text=A+b")
+        assert start.address(listener, "/my/pianist", "", "piano").endswith("/#/piano?with=%2Fmy%2Fpianist")
+        assert start.address(listener, "pianist", "", "piano").endswith("/#/piano?")
 
 
 def test_threads_sleep_while_they_wait_unless_they_were_told_otherwise(monkeypatch):
