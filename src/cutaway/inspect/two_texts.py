@@ -38,7 +38,8 @@ def alignment(lm: LanguageModel, source: str, target: str, layer: int = -1, head
 
     The row of a token is what was looked at when it was still to come.
     """
-    if start_of(lm.config) is None:
+    start = start_of(lm.config)
+    if start is None:
         title = architecture(lm.config.kind).title
         raise CutawayError(f"{lm.name} is a {title}, which reads one text: there are no two texts to be aligned.")
     names = [name for name in places(lm.config) if name == RECURRENT or name.endswith(CROSS)]
@@ -47,7 +48,7 @@ def alignment(lm: LanguageModel, source: str, target: str, layer: int = -1, head
             f"{lm.name} has no attention: its decoder knows the encoder's last hidden state, and looks at no token."
         )
     ids = lm.pair(source, target)
-    begins = ids.index(lm.config.start)
+    begins = ids.index(start)
     if begins + 1 == len(ids):
         raise CutawayError("There is no target: give the text whose tokens are to be aligned with the source's.")
     single = names == [RECURRENT]
