@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 import cutaway
-from cutaway import train
+from cutaway import inspect, train
 from cutaway.cli import run
 from cutaway.errors import CutawayError
 from cutaway.models.architecture import architecture
@@ -116,6 +116,44 @@ def test_a_trace_has_the_names_of_the_map_and_a_value_put_in_changes_what_follow
 
 
 @FOLDERS
+def test_what_the_decoder_looks_at_is_a_row_for_each_token_of_the_target(folders, kind, capsys):
+    lm = cutaway.load(folders / kind)
+    found = inspect.alignment(lm, "the fox runs", "runso foxa")
+    assert [one.id for one in found.source] == lm.tokenizer.encode("the fox runs")
+    assert [one.id for one in found.target] == lm.tokenizer.encode("runso foxa")
+    assert found.weights.shape == (len(found.target), len(found.source))
+    name = {"transformer": "decoder.blocks.0.cross.weights", "seq2seq": "decoder.attention.weights"}[kind]
+    ids = [*lm.pair("the fox runs"), found.target[0].id]  # as it was when the second token was still to come
+    row = lm.trace(ids, keep=name)[name][..., -1, :]
+    torch.testing.assert_close(torch.from_numpy(found.weights[1]), row.mean(0) if row.ndim == 2 else row)
+    if kind == "transformer":
+        one = inspect.alignment(lm, "the fox runs", "runso foxa", head=1)
+        torch.testing.assert_close(torch.from_numpy(one.weights[1]), row[1])
+        with pytest.raises(CutawayError, match="There is no layer 1"):
+            inspect.alignment(lm, "the fox runs", "runso", layer=1)
+    assert run(["translate", "the fox runs", "--model", str(folders / kind), "--alignment", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert len(told["alignment"]["weights"]) == len(told["alignment"]["target"])
+    assert sum(told["alignment"]["weights"][0]) == pytest.approx(1, abs=1e-4)
+    assert run(["translate", "the fox runs", "--model", str(folders / kind), "--alignment"]) == 0
+    shown = capsys.readouterr().out
+    assert "looked at" in shown
+    assert shown.splitlines()[-1] == told["text"]
+    with pytest.raises(CutawayError, match="There is no target"):
+        inspect.alignment(lm, "the fox runs", "")
+    with pytest.raises(CutawayError, match="which reads one text"):
+        inspect.alignment(cutaway.load("builtin"), "a", "b")
+
+
+def test_without_attention_there_is_nothing_to_align(folders):
+    lm = cutaway.load(folders / "seq2seq")
+    shape = architecture("seq2seq").Shape(lm.config.vocabulary, width=8, attention="none", start_token=3)
+    plain = cutaway.LanguageModel(architecture("seq2seq").build(shape), lm.tokenizer, "plain")
+    with pytest.raises(CutawayError, match="has no attention"):
+        inspect.alignment(plain, "the fox runs", "runso")
+
+
+@FOLDERS
 def test_mistakes_are_told_in_words(folders, kind, tmp_path, capsys):
     folder = folders / kind
     lm = cutaway.load(folder)
@@ -132,7 +170,7 @@ def test_mistakes_are_told_in_words(folders, kind, tmp_path, capsys):
     assert run(["inspect", "lens", "the fox", "--model", str(folder)]) == 2
     assert f"a model of the kind {kind} does not have" in capsys.readouterr().err
     with pytest.raises(CutawayError, match="reads one text and writes another"):
-        cutaway.inspect.run(lm, "the fox")
+        inspect.run(lm, "the fox")
     assert run(["predict", "", "--model", str(folder)]) == 2
     assert "The source is empty" in capsys.readouterr().err
     with pytest.raises(CutawayError, match="reads one text, not two"):
