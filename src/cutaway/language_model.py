@@ -153,8 +153,8 @@ class LanguageModel:
             title = architecture(self.config.kind).title
             raise CutawayError(
                 f"{self.name} is a {title}: it reads a text in both directions at once and has no next token, so it "
-                f"cannot {doing}. It fills in [MASK] (cutaway fill, lm.fill) and makes vectors of texts (cutaway embed, "
-                "lm.embed). To write, choose a GPT-2."
+                f"cannot {doing}. It fills in [MASK] (cutaway fill, lm.fill) and makes vectors of texts "
+                "(cutaway embed, lm.embed). To write, choose a GPT-2."
             )
 
     def several(self, given: Prompt | Prompts) -> tuple[list[list[int]], bool]:

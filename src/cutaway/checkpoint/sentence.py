@@ -36,14 +36,20 @@ def read_sentence(folder: Path) -> Sentence:
         elif kind == "Normalize":
             normalized = True
         elif kind != "Transformer":
-            raise CutawayError(f"{path} has a stage {kind or str(stage):.60}: only Pooling and Normalize are supported.")
+            raise CutawayError(
+                f"{path} has a stage {kind or str(stage):.60}: only Pooling and Normalize are supported."
+            )
     limit = read_json(folder / LIMIT).get("max_seq_length") if (folder / LIMIT).is_file() else None
     return Sentence(pooling, normalized, limit if type(limit) is int and limit > 2 else None)
 
 
 def pooling_of(config: dict[str, Any], path: Path) -> str:
     """The way of pooling that a stage's config.json states; more than one at once is refused."""
-    said = [key.removeprefix("pooling_mode_") for key, one in config.items() if key.startswith("pooling_mode_") and one is True]
+    said = [
+        key.removeprefix("pooling_mode_")
+        for key, one in config.items()
+        if key.startswith("pooling_mode_") and one is True
+    ]
     said = said or [str(config.get("pooling_mode", "mean"))]
     if len(said) != 1 or said[0] not in MODES:
         raise CutawayError(f"{path}: the pooling {' and '.join(said)} is not supported. Known: mean, cls, max.")
@@ -55,7 +61,11 @@ def write_sentence(sentence: Sentence, width: int, folder: Path) -> None:
     if sentence == Sentence():
         return
     names = {"first": "cls_token", "mean": "mean_tokens", "max": "max_tokens"}
-    stages = [("Transformer", ""), ("Pooling", POOLING), *([("Normalize", "2_Normalize")] if sentence.normalized else [])]
+    stages = [
+        ("Transformer", ""),
+        ("Pooling", POOLING),
+        *([("Normalize", "2_Normalize")] if sentence.normalized else []),
+    ]
     listed = [
         {"idx": at, "name": str(at), "path": path, "type": f"sentence_transformers.models.{kind}"}
         for at, (kind, path) in enumerate(stages)

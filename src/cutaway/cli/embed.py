@@ -31,8 +31,8 @@ def embed(
 ) -> None:
     """Make a vector of each text, or search among texts by their meaning.
 
-    The model is a folder with a BERT, DistilBERT or MiniLM (sentence-transformers' folders are read as that reads them); a
-    GPT-2 works too, but was not made for it.
+    The model is a folder with a BERT, DistilBERT or MiniLM (sentence-transformers' folders are read as that reads
+    them); a GPT-2 works too, but was not made for it.
 
     The texts are the arguments, or the lines of a file or a pipe. Each vector is a line of numbers.
 
@@ -72,7 +72,9 @@ def show_nearest(lm: LanguageModel, question: str, texts: list[str], k: int, cut
     best = near.topk(min(k, len(texts)))
     for score, number in zip(best.values.tolist(), best.indices.tolist(), strict=True):
         if as_json:
-            screen.show_json({"model": lm.name, "question": question, "line": number + 1, "text": texts[number], "cosine": score})
+            screen.show_json(
+                {"model": lm.name, "question": question, "line": number + 1, "text": texts[number], "cosine": score}
+            )
         else:
             screen.put(f"{score:.4f}  {screen.harmless(texts[number])}\n")
 

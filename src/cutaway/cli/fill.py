@@ -30,7 +30,9 @@ def fill(
         found = [
             {
                 "position": gap.position,
-                "predictions": [{"id": one.id, "text": one.text, "probability": one.probability} for one in gap.predictions],
+                "predictions": [
+                    {"id": one.id, "text": one.text, "probability": one.probability} for one in gap.predictions
+                ],
             }
             for gap in gaps
         ]
@@ -41,4 +43,6 @@ def fill(
         screen.show()
         if len(gaps) > 1:
             screen.show(f"token {gap.position}", style="dim")
-        screen.show(screen.bars([screen.Row(screen.visible(one.text.encode()), one.probability) for one in gap.predictions]))
+        screen.show(
+            screen.bars([screen.Row(screen.visible(one.text.encode()), one.probability) for one in gap.predictions])
+        )

@@ -51,7 +51,8 @@ Model = Annotated[
     str, option("--model", "-m", value="MODEL", help="builtin, a folder with a checkpoint, or a name on the hub.")
 ]
 Encoder = Annotated[
-    str, option("--model", "-m", value="MODEL", help="A folder with a BERT, DistilBERT or MiniLM, or a name on the hub.")
+    str,
+    option("--model", "-m", value="MODEL", help="A folder with a BERT, DistilBERT or MiniLM, or a name on the hub."),
 ]
 TokenizerName = Annotated[
     str | None,

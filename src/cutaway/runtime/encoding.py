@@ -83,7 +83,9 @@ def fitting(rows: Sequence[Sequence[int]], limit: int, cut: bool, name: str) -> 
     return [[*row[: limit - 1], row[-1]] if len(row) > limit else list(row) for row in rows]
 
 
-def fill(model: Encoder, tokenizer: WordPiece, ids: Sequence[int], k: int, name: str, device: torch.device) -> list[Gap]:
+def fill(
+    model: Encoder, tokenizer: WordPiece, ids: Sequence[int], k: int, name: str, device: torch.device
+) -> list[Gap]:
     """The k likeliest entries of the vocabulary for every [MASK] among the ids."""
     mask = tokenizer.special("mask")
     gaps = [at for at, one in enumerate(ids) if one == mask]

@@ -62,7 +62,9 @@ class Judgement:
 class TextClassifier:
     """A classifier with its tokenizer and its task: records in, classes out."""
 
-    def __init__(self, model: Classifier | EncoderClassifier, tokenizer: Tokenizer, task: ClassTask, name: str = "model"):
+    def __init__(
+        self, model: Classifier | EncoderClassifier, tokenizer: Tokenizer, task: ClassTask, name: str = "model"
+    ):
         if model.score.out_features != task.outputs:
             raise CutawayError(
                 f"The head of {name} gives {model.score.out_features} scores and its task asks for {task.outputs}: "

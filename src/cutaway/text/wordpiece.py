@@ -263,7 +263,11 @@ def _settings_of(document: dict[str, Any], path: Path) -> dict[str, Any]:
     normalizer, cutter = document.get("normalizer") or {}, document.get("pre_tokenizer") or {}
     if normalizer.get("type") != "BertNormalizer" or cutter.get("type") != "BertPreTokenizer":
         raise CutawayError(f"{path} cuts texts by another rule than BERT's, which is not supported for WordPiece.")
-    names = {"lowercase": "do_lower_case", "strip_accents": "strip_accents", "handle_chinese_chars": "tokenize_chinese_chars"}
+    names = {
+        "lowercase": "do_lower_case",
+        "strip_accents": "strip_accents",
+        "handle_chinese_chars": "tokenize_chinese_chars",
+    }
     found = {ours: normalizer[theirs] for theirs, ours in names.items() if normalizer.get(theirs) is not None}
     notes = {str(one["id"]): one for one in document.get("added_tokens") or () if isinstance(one, dict) and "id" in one}
     return found | ({"added_tokens_decoder": notes} if notes else {})

@@ -24,7 +24,9 @@ def build_model(ready: Setup, team: Team) -> nn.Module:
     torch.manual_seed(recipe.train.seed)
     if recipe.model.from_:
         model = read_base(
-            locate(recipe.model.from_), task, lambda body: with_vocabulary(body, vocabulary, recipe.model.dropout, ready.tokenizer)
+            locate(recipe.model.from_),
+            task,
+            lambda body: with_vocabulary(body, vocabulary, recipe.model.dropout, ready.tokenizer),
         )
     else:
         shape = new_shape(recipe, task, vocabulary, dropout=recipe.model.dropout, end_token=ready.tokenizer.end)

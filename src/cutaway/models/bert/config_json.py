@@ -1,4 +1,4 @@
-"""BERT and DistilBERT in Hugging Face's folders: `config.json` in both directions, and what is odd about their files."""
+"""BERT and DistilBERT in Hugging Face's folders: `config.json` in both directions, and what is odd in their files."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def read_shape(given: Mapping[str, Any]) -> Config:
     if given.get("is_decoder") or given.get("add_cross_attention"):
         raise CutawayError("is_decoder or add_cross_attention is true: a BERT that writes is not supported.")
     if given.get("position_embedding_type", "absolute") != "absolute":
-        raise CutawayError(f"position_embedding_type is {given['position_embedding_type']!r}: only absolute is supported.")
+        raise CutawayError(
+            f"position_embedding_type is {given['position_embedding_type']!r}: only absolute is supported."
+        )
     for field in FIELDS[dialect]:
         if field in given and (type(given[field]) is not int or given[field] < 1):
             raise CutawayError(f"{field} must be a whole number of 1 or more, not {given[field]!r}.")

@@ -27,6 +27,8 @@ def with_head(model: nn.Module, head: str, labels: int = 2) -> Bert:
         other = Bert(shape).to(weight.device, weight.dtype)
     if not weight.is_meta:
         kept = model.state_dict()
-        fitting = {name: one for name, one in other.state_dict().items() if name in kept and kept[name].shape == one.shape}
+        fitting = {
+            name: one for name, one in other.state_dict().items() if name in kept and kept[name].shape == one.shape
+        }
         other.load_state_dict({**other.state_dict(), **{name: kept[name] for name in fitting}})
     return other

@@ -36,7 +36,9 @@ def places(shape: Config) -> Iterator[Place]:
     if shape.scores_words:
         yield Place("transform.hidden", VECTOR, "linear", (stream,), "transform", steps=("transform",))
         yield Place("transform.activation", VECTOR, "activate", ("transform.hidden",), steps=("transform_activation",))
-        yield Place("final_norm", VECTOR, "norm", ("transform.activation",), "transform_norm", steps=("transform_norm",))
+        yield Place(
+            "final_norm", VECTOR, "norm", ("transform.activation",), "transform_norm", steps=("transform_norm",)
+        )
         yield Place("logits", VECTOR, "linear", ("final_norm",), "output", steps=("word_scores",), kind="gap")
 
 

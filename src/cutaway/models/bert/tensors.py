@@ -75,7 +75,9 @@ def head_tensors(shape: Config) -> Iterator[TensorSpec]:
     """What stands on top of the stack."""
     width, stored = shape.width, HEAD[shape.dialect]
     if shape.pooler:
-        yield from linear("pooler", stored["pooler"], "the text's vector, from its first token's", "head", (width, width))
+        yield from linear(
+            "pooler", stored["pooler"], "the text's vector, from its first token's", "head", (width, width)
+        )
     if shape.scores_words:
         yield from linear("transform", stored["transform"], "masked words, first layer", "head", (width, width))
         yield from norm("transform_norm", stored["transform_norm"], "norm before the scores", width)
