@@ -80,7 +80,9 @@ def vectors(lm: cutaway.LanguageModel, texts: list[str], pooling: str, show: Any
     return found
 
 
-def fit(texts: list[str], features: np.ndarray, labels: np.ndarray, test: Held | None, show: Any) -> tuple[Any, list[str], np.ndarray, np.ndarray]:  # fmt: skip
+def fit(
+    texts: list[str], features: np.ndarray, labels: np.ndarray, test: Held | None, show: Any
+) -> tuple[Any, list[str], np.ndarray, np.ndarray]:
     """The regression, and what it is tested on."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import train_test_split

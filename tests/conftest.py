@@ -159,8 +159,8 @@ def bert_lm():
     from cutaway.text.wordpiece import WordPiece
 
     words = [
-        "the", "a", "robot", "##s", "must", "obey", "##ed", "little", "fox", "sat", "on", "mat", ".", ",", "!", "?", "1",
-        "2", "c", "##a", "##t",
+        "the", "a", "robot", "##s", "must", "obey", "##ed", "little", "fox", "sat", "on", "mat", ".", ",", "!", "?",
+        "1", "2", "c", "##a", "##t",
     ]  # fmt: skip
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
     tokenizer = WordPiece({token: at for at, token in enumerate(tokens)}, {"do_lower_case": True})
