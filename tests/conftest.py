@@ -158,7 +158,10 @@ def bert_lm():
     from cutaway.models.bert.shape import Config as BertConfig
     from cutaway.text.wordpiece import WordPiece
 
-    words = "the a robot ##s must obey ##ed little fox sat on mat . , ! ? 1 2 c ##a ##t".split()
+    words = [
+        "the", "a", "robot", "##s", "must", "obey", "##ed", "little", "fox", "sat", "on", "mat", ".", ",", "!", "?",
+        "1", "2", "c", "##a", "##t",
+    ]  # fmt: skip
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
     tokenizer = WordPiece({token: at for at, token in enumerate(tokens)}, {"do_lower_case": True})
     torch.manual_seed(0)

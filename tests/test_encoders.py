@@ -141,10 +141,10 @@ def test_the_walk_takes_every_step_of_it_and_every_number_can_be_explained(bert_
     run = inspect.run(bert_lm, PAIR)
     steps = model_map(bert_lm.config).steps
     assert [step.name for step in steps] == [
-        "whole", "token", "embedding", "position", "entry_both", "segment", "entry_segment", "entry_norm", "made_apart", "split",
-        "scores", "softmax_both", "mix", "merge", "projection", "attention_residual", "attention_norm_after", "widen",
-        "activation", "narrow", "mlp_sum", "mlp_norm_after", "transform", "transform_activation", "transform_norm",
-        "word_scores", "gap",
+        "whole", "token", "embedding", "position", "entry_both", "segment", "entry_segment", "entry_norm",
+        "made_apart", "split", "scores", "softmax_both", "mix", "merge", "projection", "attention_residual",
+        "attention_norm_after", "widen", "activation", "narrow", "mlp_sum", "mlp_norm_after", "transform",
+        "transform_activation", "transform_norm", "word_scores", "gap",
     ]  # fmt: skip
     assert {step.group for step in steps if step.block} == {"attention", "mlp"}
     for step in steps:

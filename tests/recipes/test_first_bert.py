@@ -1,4 +1,4 @@
-"""recipes/first_bert.py: the tutorial's steps on a small encoder, and that the regression learns what can be learned."""
+"""recipes/first_bert.py: the tutorial's steps on a small encoder, and that the regression learns."""
 
 from __future__ import annotations
 
@@ -28,11 +28,20 @@ def test_every_step_is_shown_and_the_sentences_are_told_apart(recipe, bert_lm, t
     pytest.importorskip("sklearn")
     bert_lm.save(tmp_path / "bert")
     good, bad = ("a little fox sat", "the fox sat on a mat !"), ("the robots must obey .", "robots obeyed")
-    rows = [(f"{one} {'the' * (n % 2)}", label) for n in range(20) for one, label in zip((*good, *bad), (1, 1, 0, 0), strict=True)]
+    rows = [
+        (f"{one} {'the' * (n % 2)}", label)
+        for n in range(20)
+        for one, label in zip((*good, *bad), (1, 1, 0, 0), strict=True)
+    ]
     (tmp_path / "train.tsv").write_text("".join(f"{text}\t{label}\n" for text, label in rows))
     said: list[str] = []
     found = recipe.first_bert(
-        tmp_path / "bert", tmp_path / "train.tsv", count=0, pooling=pooling, picture=tmp_path / "map.svg", show=said.append
+        tmp_path / "bert",
+        tmp_path / "train.tsv",
+        count=0,
+        pooling=pooling,
+        picture=tmp_path / "map.svg",
+        show=said.append,
     )
     assert [line[:2] for line in said if line[0].isdigit()] == [f"{n}." for n in range(1, 10)]
     assert "[CLS] a little fox sat [SEP]" in "\n".join(said)

@@ -55,7 +55,10 @@ def test_the_ids_are_those_of_bert_tokenizer(lower: bool, tmp_path: Path):
 
 
 ODD = st.text(
-    st.sampled_from("aAbBéÉŁßıİ\u0301\u0130\u00ad\u200b\u200d\ufeff\ufffd\x00\x07 \t\n\u3000\u00a0我们你好한글ひらカ٣१2.,!?-'\"$€+=^`|~「」…—🤖👨‍👩‍👧x")
+    st.sampled_from(
+        "aAbBéÉŁßıİ\u0301\u0130\u00ad\u200b\u200d\ufeff\ufffd\x00\x07 \t\n\u3000\u00a0"
+        "我们你好한글ひらカ٣१2.,!?-'\"$€+=^`|~「」…—🤖👨‍👩‍👧x"
+    )
     | st.characters(codec="utf-8"),
     max_size=40,
 )
@@ -67,7 +70,10 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Tokenizer, obj
     """A vocabulary learned here, with capitals and without, and what transformers makes of its files."""
     from transformers import BertTokenizer
 
-    texts = ["We are robots, you and me: déjà vu! 我们是机器人。 x-y 201 'tis $3.50 a+b=c", "İstanbul Łódź straße 한글 カタカナ"] * 30
+    texts = [
+        "We are robots, you and me: déjà vu! 我们是机器人。 x-y 201 'tis $3.50 a+b=c",
+        "İstanbul Łódź straße 한글 カタカナ",
+    ] * 30
     found = []
     for lower in (True, False):
         folder = tmp_path_factory.mktemp("trained")

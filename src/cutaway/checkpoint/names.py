@@ -151,8 +151,8 @@ def _find(config: Config, tensors: Mapping[str, Tensor], source: str) -> dict[st
             continue
         if plain in found:
             raise CutawayError(
-                f"{source} holds both {' and '.join(sorted((shown(found[plain]), shown(name)), key=len))}: it is not clear "
-                "which is meant."
+                f"{source} holds both {' and '.join(sorted((shown(found[plain]), shown(name)), key=len))}: "
+                "it is not clear which is meant."
             )
         found[plain] = name
     known = set(kind.copies)

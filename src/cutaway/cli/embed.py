@@ -31,8 +31,8 @@ def embed(
 ) -> None:
     """Make a vector of each text, or search among texts by their meaning.
 
-    The model is a folder with a BERT, DistilBERT or MiniLM (sentence-transformers' folders are read as that reads them); a
-    GPT-2 works too, but was not made for it.
+    The model is a folder with a BERT, DistilBERT or MiniLM (sentence-transformers' folders are read as that reads
+    them); a GPT-2 works too, but was not made for it.
 
     The texts are the arguments, or the lines of a file or a pipe. Each vector is a line of numbers.
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from cutaway.decoding.runtime import Runtime, Scores, distinct
 from cutaway.errors import CutawayError
-from cutaway.models.architecture import Decoding, TwoTexts, architecture, cached, context_of, start_of
+from cutaway.models.architecture import Decoding, TwoTexts, architecture, cached, context_of, encoder, start_of
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
 from cutaway.parts.cache import Cache
@@ -18,6 +18,9 @@ from cutaway.parts.cache import Cache
 
 def torch_runtime(model: Any) -> Runtime:
     """What runs this model: with a KV cache, if it declares that it has one; an encoder-decoder by its state."""
+    if encoder(model):
+        title = architecture(model.config.kind).title
+        raise CutawayError(f"A {title} reads a text in both directions at once and has no next token: it cannot write.")
     if start_of(model.config) is not None:
         return EncoderDecoder(model)
     return TorchRuntime(model) if cached(model) else Rereading(model)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cutaway.errors import CutawayError
@@ -145,7 +146,7 @@ def halved(pieces: list[list[int]]) -> Iterator[tuple[list[int], list[int]]]:
     half, done, at = sum(map(len, pieces)) / 2, len(pieces[0]), 1
     while at < len(pieces) - 1 and done + len(pieces[at]) / 2 < half:
         done, at = done + len(pieces[at]), at + 1
-    yield sum(pieces[:at], []), sum(pieces[at:], [])
+    yield [*chain(*pieces[:at])], [*chain(*pieces[at:])]
 
 
 def single(examples: Sequence[Arrays]) -> tuple[list[Any], list[Any], list[int]]:

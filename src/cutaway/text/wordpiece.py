@@ -197,9 +197,10 @@ class WordPieceStream(StreamDecoder):
 
     def add(self, id: int) -> str:  # noqa: A002
         token = self._pieces.spelling(id)
-        inside = token.startswith(INSIDE) and token not in self._pieces.specials
+        inside = token.startswith(INSIDE) and token not in self._pieces._specials
         piece = token.removeprefix(INSIDE) if inside else token
-        apart = not inside and (_spaced(self._last[-1:]) or self._last[-1:] in CLOSING) and _spaced(piece[:1])
+        before = self._last in self._pieces._specials or _spaced(self._last[-1:]) or self._last[-1:] in CLOSING
+        apart = not inside and before and (token in self._pieces._specials or _spaced(piece[:1]))
         space = " " if apart and self._last else ""
         self._last = piece
         return space + piece

@@ -1,4 +1,4 @@
-"""BERT and DistilBERT in Hugging Face's folders: `config.json` in both directions, and what is odd about their files."""
+"""BERT and DistilBERT in Hugging Face's folders: `config.json` in both directions, and what is odd in their files."""
 
 from __future__ import annotations
 

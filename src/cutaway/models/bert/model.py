@@ -181,7 +181,8 @@ class Bert(nn.Module):
         watch: Watch = UNWATCHED if trace is None else trace
         if ids.shape[1] > self.config.context:
             raise CutawayError(
-                f"{ids.shape[1]:,} tokens do not fit: this model has {self.config.context:,} positions. Shorten the text."
+                f"{ids.shape[1]:,} tokens do not fit: this model has {self.config.context:,} positions. "
+                "Shorten the text."
             )
         attended = None if mask is None else mask.bool()[:, None, None]  # [batch, 1, 1, key]
 
