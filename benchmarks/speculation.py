@@ -2,9 +2,9 @@
 
     python benchmarks/speculation.py [--size gpt2] [--weights int8] [--tokens 192] [--rounds 5] [--json]
 
-One repeats itself, one does not, and the stories are what the built-in model writes (at its recommended settings): there
-its table of n-grams guesses. `--size builtin` reads with that model; for the other sizes random weights of that shape do
-the work of real ones. The texts' tokens are given, so that both read the very same.
+One repeats itself, one does not, and the stories are what the built-in model writes (at its recommended settings):
+there its table of n-grams guesses. `--size builtin` reads with that model; for the other sizes random weights of that
+shape do the work of real ones. The texts' tokens are given, so that both read the very same.
 """
 
 from __future__ import annotations
