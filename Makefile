@@ -38,7 +38,7 @@ load: .venv/developer  ## the server under load: 64 clients for two minutes, a t
 test-slow: .venv/developer  ## the long campaigns: XL, full-size exports
 	$(BIN)/python -m pytest -m slow
 
-fuzz: .venv/developer  ## 10,000 questions to the server, as its OpenAPI document allows and does not (half an hour; CUTAWAY_CASES=N)
+fuzz: .venv/developer  ## 10,000 questions to the server, as its OpenAPI document allows and does not (half an hour; CUTAWAY_CASES=N; in parts: CUTAWAY_SEED=N)
 	$(BIN)/python -m pytest -m slow -s tests/serve/operations/test_document.py
 
 lint: .venv/developer  ## style and types

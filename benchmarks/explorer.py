@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -24,6 +23,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from living import chromium, first_paint
 
 TEXT = "Once upon a time, there was a little girl named Lily. She liked to play with her red ball in the park. " * 60
 ASLEEP = ("fetching", "reading", "asleep")
@@ -87,27 +88,6 @@ def measure(where: str, model: str, lengths: list[int], rounds: int) -> dict[str
     return found
 
 
-def first_paint(where: str, rounds: int) -> float | None:
-    """Milliseconds from asking for the page to the first thing on it."""
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        path = None
-    if path is None:
-        return None
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        took = []
-        for _ in range(rounds):
-            page = browser.new_context().new_page()
-            page.goto(where)
-            page.wait_for_selector(".bars .row")
-            took.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
-        browser.close()
-    return round(statistics.median(took), 1)
-
-
 def gpt2_sized(folder: Path) -> str:
     from cutaway.language_model import LanguageModel
     from cutaway.models.gpt2.model import GPT
@@ -127,9 +107,10 @@ def main() -> None:
     with served("builtin") as where:
         wake(where, "builtin")
         found["built-in"] = measure(where, "builtin", [64], asked.rounds)
-        paint = first_paint(where, asked.rounds)
-        if paint is not None:
-            found["built-in"]["first paint"] = paint
+        with chromium() as launch:
+            if launch is not None:
+                painted = [first_paint(launch, where)["first paint, ms"] for _ in range(asked.rounds)]
+                found["built-in"]["first paint"] = round(statistics.median(painted), 1)
     with tempfile.TemporaryDirectory() as home:
         folder = gpt2_sized(Path(home) / "gpt2-sized")
         with served(folder) as where:

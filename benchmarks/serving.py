@@ -1,9 +1,15 @@
 """Our server beside llama.cpp's own, at 1, 4, 16 and 64 clients: the same shape, weights and load, in turns.
 
-    python benchmarks/serving.py [--size gpt2] [--clients 1 4 16 64] [--rounds 3] [--folder DIR] [--svg FILE] [--json]
+    python benchmarks/serving.py [--llama-server BINARY] [--minutes 10] [--clients 1 4 16 64] [--folder DIR]
+                                 [--svg FILE] [--json FILE] [--docs FILE]
 
-Random weights of GPT-2's shape do the work of real ones; both servers hold them in 8 bits. Each client asks again as
-soon as it has its answer: a prompt of its own and so many new tokens, streamed. Ratios are of medians over the rounds.
+Random weights of GPT-2's shape do the work of real ones; all servers hold them in 8 bits. Each client asks again as
+soon as it has its answer: a prompt of its own and so many new tokens, sampled and streamed. (Sampled, because the
+likeliest tokens of random weights soon go in circles, which our server would guess ahead.) Speeds are medians over the
+rounds; every round asks each server in turn, another one first.
+
+llama.cpp for the processor at hand: cmake -B build -DGGML_NATIVE=ON && cmake --build build --target llama-server.
+`xllamacpp`, the portable wheel of the same server, is measured beside it if it is installed.
 """
 
 from __future__ import annotations
@@ -11,20 +17,29 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
+import os
 import random
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
+from cutaway import processor
+from cutaway.bench.llama import described
 from cutaway.models.gpt2.shape import SIZES
 from cutaway.runtime.native.library import default_threads
 
-LLAMA_CPP = """
+WHEEL_SERVER = """
 import sys, threading, xllamacpp
 parameters = xllamacpp.CommonParams()
 parameters.model.path, slots = sys.argv[1], int(sys.argv[3])
@@ -35,7 +50,10 @@ server = xllamacpp.Server(parameters)
 print(server.listening_address, flush=True)
 threading.Event().wait()
 """
-OURS, THEIRS = "cutaway", "llama.cpp"
+OURS, BUILT, WHEEL = "cutaway", "llama.cpp", "llama.cpp (wheel)"
+LONGEST = 128
+"""Positions that a text has room for."""
+SAMPLED = {"temperature": 1.0, "top_k": 40}
 
 
 @dataclass
@@ -48,6 +66,8 @@ class Measured:
     """Seconds until the first token of each text."""
     between: list[float] = field(default_factory=list)
     """Seconds between two tokens of a text."""
+    work: float = 0.0
+    """Seconds of processor time that the server took: told apart from what else the machine did."""
 
     @property
     def speed(self) -> float:
@@ -59,12 +79,14 @@ class Server:
     name: str
     address: str
     process: subprocess.Popen[str]
+    build: str
+    """Which version it is, and for which processor it was built: by its own account."""
     more: dict[str, Any]
     """What a request says besides, so that every text has its full length."""
 
 
 def prepare(folder: Path, size: str) -> None:
-    """The same random weights for both, rounded to 8 bits as each holds them."""
+    """The same random weights for all, rounded to 8 bits as each holds them."""
     if (folder / "model.gguf").exists() and (folder / "model.cutaway").exists():
         return
     from cutaway.bench.run import random_model
@@ -78,30 +100,67 @@ def prepare(folder: Path, size: str) -> None:
     write_packed(pack(model, "int8"), tokenizer, folder / "model.cutaway")
 
 
-def begin(folder: Path, slots: int, longest: int) -> list[Server]:
-    """Both servers, each ready to be asked."""
+def our_server(folder: Path) -> Server:
     options = ["--port", "0", "--state", str(folder / "state"), "--log", "off"]
     command = [sys.executable, "-m", "cutaway", "serve", str(folder / "model.cutaway"), *options]
-    ours = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert ours.stdout is not None
-    line = ours.stdout.readline()
-    address = line.partition("http://")[2].partition("/")[0]
-    found = [Server(OURS, address, ours, {"logit_bias": {"50256": -100}})]
-    theirs = subprocess.Popen(
-        [sys.executable, "-c", LLAMA_CPP, str(folder / "model.gguf"), str(default_threads()), str(slots), str(longest)],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
-    assert theirs.stdout is not None
-    address = theirs.stdout.readline().partition("http://")[2].strip().rstrip("/")
-    found.append(Server(THEIRS, address, theirs, {"ignore_eos": True, "cache_prompt": True}))
-    return found
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    address = process.stdout.readline().partition("http://")[2].partition("/")[0]
+    build = f"cutaway {version('cutaway')}: {processor.kind()} kernels"
+    return Server(OURS, address, process, build, {**SAMPLED, "logit_bias": {"50256": -100}})
+
+
+def built_server(binary: Path, folder: Path, slots: int) -> Server:
+    """llama.cpp's server from a binary of one's own; what it can do it says in its log."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    threads, log = str(default_threads()), folder / "llama-server.log"
+    command = [str(binary), "--model", str(folder / "model.gguf"), "--host", "127.0.0.1", "--port", str(port)]
+    command += ["--parallel", str(slots), "--ctx-size", str(slots * LONGEST), "--threads", threads]
+    command += ["--threads-batch", threads, "--no-warmup", "--cache-ram", "0"]  # no prompt comes twice
+    with log.open("w") as told:
+        process = subprocess.Popen(command, stdout=told, stderr=told, text=True)
+    while not answers(f"http://127.0.0.1:{port}/health"):
+        if process.poll() is not None:
+            sys.exit(f"{binary} ended:\n{log.read_text()[-2000:]}")
+        time.sleep(0.2)
+    said = subprocess.run([str(binary), "--version"], capture_output=True, text=True)
+    numbered = next((line for line in (said.stdout + said.stderr).splitlines() if "version" in line), "")
+    [info] = [line for line in log.read_text().splitlines() if "system_info:" in line][:1]
+    return Server(BUILT, f"127.0.0.1:{port}", process, described(f"llama-server {numbered}", info), THEIR_LOAD)
+
+
+THEIR_LOAD = {**SAMPLED, "samplers": ["top_k", "temperature"], "ignore_eos": True, "cache_prompt": True}
+"""Only the two steps that are asked for."""
+
+
+def wheel_server(folder: Path, slots: int) -> Server:
+    import xllamacpp  # type: ignore[import-untyped, unused-ignore]
+
+    options = [str(folder / "model.gguf"), str(default_threads()), str(slots), str(LONGEST)]
+    process = subprocess.Popen(
+        [sys.executable, "-c", WHEEL_SERVER, *options], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    assert process.stdout is not None
+    address = process.stdout.readline().partition("http://")[2].strip().rstrip("/")
+    build = described(f"xllamacpp {xllamacpp.__version__}", str(xllamacpp.get_system_info()))
+    return Server(WHEEL, address, process, build, THEIR_LOAD)
+
+
+def answers(url: str) -> bool:
+    try:
+        with urlopen(url, timeout=5) as found:
+            return bool(found.status == 200)
+    except OSError:
+        return False
 
 
 async def ask(server: Server, prompt: list[int], tokens: int, measured: Measured) -> None:
     """One text, streamed, by a client that takes as little of the processor as it can."""
     host, _, port = server.address.partition(":")
     reader, writer = await asyncio.open_connection(host, int(port), limit=1 << 20)
-    body = {"prompt": prompt, "max_tokens": tokens, "temperature": 0, "stream": True, **server.more}
+    body = {"prompt": prompt, "max_tokens": tokens, "seed": len(prompt), "stream": True, **server.more}
     data = json.dumps(body).encode()
     head = f"POST /v1/completions HTTP/1.1\r\nHost: {server.address}\r\nContent-Type: application/json\r\n"
     begun = last = time.perf_counter()
@@ -137,10 +196,19 @@ async def load(server: Server, clients: int, texts: int, tokens: int, seed: int)
         for one in own:
             await ask(server, one, tokens, measured)
 
-    begun = time.perf_counter()
+    begun, worked = time.perf_counter(), processor_time(server.process.pid)
     await asyncio.gather(*(client(own) for own in asked))
-    measured.seconds = time.perf_counter() - begun
+    measured.seconds, measured.work = time.perf_counter() - begun, processor_time(server.process.pid) - worked
     return measured
+
+
+def processor_time(pid: int) -> float:
+    """Seconds of processor time that a process has taken; 0 where the system does not say."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def quantile(values: list[float], share: float) -> float:
@@ -148,100 +216,188 @@ def quantile(values: list[float], share: float) -> float:
 
 
 def summary(rounds: list[Measured]) -> dict[str, float]:
-    """Medians over the rounds; waiting times over all texts of all rounds, in milliseconds."""
+    """Medians over the rounds; waiting times over all texts of all rounds; in milliseconds."""
     first, between = ([value for one in rounds for value in getattr(one, name)] for name in ("first", "between"))
     return {
         "tokens_per_second": round(statistics.median(one.speed for one in rounds), 1),
+        "work_per_token": round(1000 * statistics.median(one.work / one.tokens for one in rounds), 2),
         **{f"first_p{p}": round(1000 * quantile(first, p / 100), 1) for p in (50, 99)},
         **{f"between_p{p}": round(1000 * quantile(between, p / 100), 1) for p in (50, 99)},
     }
 
 
-def picture(found: dict[int, dict[str, dict[str, float]]], title: str) -> str:
-    """Bars: tokens a second of both at each number of clients, with the ratio above."""
-    highest = max(one["tokens_per_second"] for pair in found.values() for one in pair.values())
-    width, base, tall = 150, 260, 190
-    parts = [f'<text class="title" x="20" y="28">{title}</text>']
-    for column, (clients, pair) in enumerate(found.items()):
-        left = 40 + column * width
-        for at, (name, one) in enumerate(pair.items()):
-            height = tall * one["tokens_per_second"] / highest
-            kind = "ours" if name == OURS else "theirs"
-            parts.append(
-                f'<rect class="{kind}" x="{left + 48 * at}" y="{base - height:.1f}" width="40" height="{height:.1f}"/>'
-            )
-            x = left + 48 * at + 20
-            parts.append(
-                f'<text x="{x}" y="{base - height - 6:.1f}" text-anchor="middle">{one["tokens_per_second"]:.0f}</text>'
-            )
-        ratio = pair[OURS]["tokens_per_second"] / pair[THEIRS]["tokens_per_second"]
-        said = f"{clients} client{'s' if clients > 1 else ''}: {ratio:.2f} x"
-        parts.append(f'<text x="{left + 44}" y="{base + 22}" text-anchor="middle">{said}</text>')
-    legend = f'<rect class="ours" x="20" y="300" width="12" height="12"/><text x="38" y="311">{OURS}</text>'
-    legend += f'<rect class="theirs" x="130" y="300" width="12" height="12"/><text x="148" y="311">{THEIRS}</text>'
-    style = (
-        "text { font: 13px system-ui, sans-serif; fill: #444 } .title { font-size: 15px; font-weight: 600 } "
-        ".ours { fill: #2a6f97 } .theirs { fill: #bbb } @media (prefers-color-scheme: dark) { text { fill: #bbb } "
-        ".ours { fill: #61b0d6 } .theirs { fill: #666 } }"
+Found = dict[int, dict[str, dict[str, Any]]]
+"""By the number of clients and the server's name."""
+
+
+def measure(servers: list[Server], clients: list[int], minutes: float, tokens: int) -> tuple[int, Found]:
+    """Every load on each server, one after the other, round by round until the time is over; how many rounds."""
+    for one in servers:
+        asyncio.run(load(one, 2, 1, 8, seed=0))  # loads and warms
+    runs: dict[tuple[int, str], list[Measured]] = {}
+    number, begun = 0, time.monotonic()
+    while number == 0 or (time.monotonic() - begun) * (number + 1) / number < 60 * minutes:
+        turn = number % len(servers)
+        for count in clients:
+            for one in (*servers[turn:], *servers[:turn]):
+                got = asyncio.run(load(one, count, max(2, 8 // count), tokens, seed=1 + number))
+                runs.setdefault((count, one.name), []).append(got)
+        number += 1
+
+    def told(count: int, name: str) -> dict[str, Any]:
+        own = runs[count, name]
+        return {**summary(own), "rounds": [round(one.speed, 1) for one in own]}
+
+    return number, {count: {one.name: told(count, one.name) for one in servers} for count in clients}
+
+
+STYLE = (
+    "text { font: 13px system-ui, sans-serif; fill: #444 } .title { font-weight: 600 } .small { font-size: 11px } "
+    ".s0 { fill: #2a6f97 } .s1 { fill: #999 } .s2 { fill: #ccc } .tail { stroke: #555; stroke-width: 2 } "
+    "@media (prefers-color-scheme: dark) { text { fill: #bbb } .s0 { fill: #61b0d6 } .s1 { fill: #888 } "
+    ".s2 { fill: #555 } .tail { stroke: #ccc } }"
+)
+
+
+def picture(found: Found, title: str) -> str:
+    """Three panels: tokens a second, and what a client waits for the first and for each other token (log scale)."""
+    panels = [
+        panel(found, 20, f"Tokens a second: {title}", "tokens_per_second"),
+        panel(
+            found, 270, "Until the first token, milliseconds (log scale): p50, line to p99", "first_p50", "first_p99"
+        ),
+        panel(
+            found, 520, "Between two tokens, milliseconds (log scale): p50, line to p99", "between_p50", "between_p99"
+        ),
+    ]
+    names = list(next(iter(found.values())))
+    legend = "".join(
+        f'<rect class="s{at}" x="{20 + 160 * at}" y="765" width="12" height="12"/>'
+        f'<text x="{38 + 160 * at}" y="776">{name}</text>'
+        for at, name in enumerate(names)
     )
-    whole = 60 + width * len(found)
+    wide = 40 + 170 * len(found)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole} 325"><style>{style}</style>'
-        f"{''.join(parts)}{legend}</svg>\n"
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {max(wide, 560)} 790"><style>{STYLE}</style>'
+        f"{''.join(panels)}{legend}</svg>\n"
     )
+
+
+def panel(found: Found, top: int, title: str, name: str, tail: str = "") -> str:
+    """Bars of one figure; with a tail, on a log scale, a line from each bar to that figure."""
+    highest = max(one[tail or name] for each in found.values() for one in each.values())
+    base, tall = top + 200, 150
+
+    def height(value: float) -> float:
+        return tall * (math.log(1 + value) / math.log(1 + highest) if tail else value / highest)
+
+    parts = [f'<text class="title" x="20" y="{top + 8}">{title}</text>']
+    for column, (clients, each) in enumerate(found.items()):
+        left = 30 + 170 * column
+        for at, one in enumerate(each.values()):
+            x, y = left + 46 * at, base - height(one[name])
+            parts.append(f'<rect class="s{at}" x="{x}" y="{y:.1f}" width="40" height="{base - y:.1f}"/>')
+            if tail:
+                end = base - height(one[tail])
+                parts.append(f'<path class="tail" d="M{x + 20} {y:.1f}V{end:.1f}"/>')
+                y = end
+            said = waits(one[name], one[tail]) if tail else f"{one[name]:.0f}"
+            parts.append(f'<text class="small" x="{x + 20}" y="{y - 5:.1f}" text-anchor="middle">{said}</text>')
+        said = f"{clients} client{'s' if clients > 1 else ''}"
+        parts.append(f'<text x="{left + 23 * len(each)}" y="{base + 18}" text-anchor="middle">{said}</text>')
+    return "".join(parts)
+
+
+def waits(usual: float, rare: float) -> str:
+    """Two waiting times, short enough to stand above a bar."""
+    return f"{usual:.0f}/{rare:.0f}" if rare < 1000 else f"{usual / 1000:.1f}/{rare / 1000:.1f} s"
+
+
+def table(found: Found) -> str:
+    """All of it, as docs/serving.md has it."""
+    names = list(next(iter(found.values())))
+    cells = [
+        [
+            "clients",
+            "server",
+            "tokens a second",
+            "ours is",
+            "processor time a token (ms)",
+            "first token, p50 / p99 (ms)",
+            "between tokens, p50 / p99 (ms)",
+        ]
+    ]
+    for clients, each in found.items():
+        for name in names:
+            one = each[name]
+            ratio = each[OURS]["tokens_per_second"] / one["tokens_per_second"]
+            times = [f"{one[f'{what}_p50']:,.0f} / {one[f'{what}_p99']:,.0f}" for what in ("first", "between")]
+            better = "" if name == OURS else f"{ratio:.2f} x"
+            cells.append(
+                [str(clients), name, f"{one['tokens_per_second']:,.0f}", better, f"{one['work_per_token']:.2f}", *times]
+            )
+    rows = ["| " + " | ".join(row) + " |" for row in cells]
+    return "\n".join([rows[0], "|---" * len(cells[0]) + "|", *rows[1:]])
+
+
+def in_place(page: str, said: str) -> str:
+    """A page with this between its two marks."""
+    first, last = "<!-- benchmarks/serving.py -->\n", "\n<!-- end -->"
+    before, _, rest = page.partition(first)
+    _, found, after = rest.partition(last)
+    if not found:
+        raise ValueError(f"The page has no place between {first.strip()} and {last.strip()}.")
+    return before + first + said + last + after
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--llama-server", type=Path, help="llama.cpp's own server, built for this processor")
     parser.add_argument("--size", default="gpt2", choices=SIZES)
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 4, 16, 64])
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--minutes", type=float, default=10, help="rounds are begun as long as one more ends by then")
     parser.add_argument("--tokens", type=int, default=32)
     parser.add_argument("--folder", type=Path, help="keep the models here, for the next time")
     parser.add_argument("--prepare", action="store_true", help="write the models and stop")
     parser.add_argument("--svg", type=Path)
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--docs", type=Path, help="write the table into this page, where its last one stands")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory() as made, ExitStack() as ending:
         folder = given.folder or Path(made)
         folder.mkdir(parents=True, exist_ok=True)
         prepare(folder, given.size)
         if given.prepare:
             return
-        servers = begin(folder, max(given.clients), 128)
-        try:
-            found = measure(servers, given.clients, given.rounds, given.tokens)
-        finally:
-            for one in servers:
-                one.process.kill()
-                one.process.wait()
+        slots = max(given.clients)
+        servers = [our_server(folder)]
+        ending.callback(end, servers)
+        if given.llama_server is not None:
+            servers.append(built_server(given.llama_server, folder, slots))
+        if find_spec("xllamacpp"):
+            servers.append(wheel_server(folder, slots))
+        for one in servers:
+            print(f"{one.name}: {one.build}", flush=True)
+        rounds, found = measure(servers, given.clients, given.minutes, given.tokens)
+    shape = f"{given.size}'s shape in 8 bits, {default_threads()} threads, {rounds} rounds"
+    builds = {one.name: one.build for one in servers}
+    said = f"{shape}; prompts of 16 to 64 tokens, {given.tokens} new ones, sampled with {SAMPLED}."
+    said = "\n".join([said, "", *(f"- {name}: {build}" for name, build in builds.items()), "", table(found)])
+    print(said)
+    if given.docs:
+        given.docs.write_text(in_place(given.docs.read_text(encoding="utf-8"), said), encoding="utf-8")
     if given.svg:
-        title = f"Tokens a second, {given.size}'s shape in 8 bits, {default_threads()} threads"
-        given.svg.write_text(picture(found, title), encoding="utf-8")
+        given.svg.write_text(picture(found, shape), encoding="utf-8")
     if given.json:
-        print(json.dumps(found))
-        return
-    for clients, pair in found.items():
-        ratio = pair[OURS]["tokens_per_second"] / pair[THEIRS]["tokens_per_second"]
-        print(f"{clients} clients: {ratio:.2f} x")
-        for name, one in pair.items():
-            print(f"  {name:10}", *(f"{key} {value:8.1f}" for key, value in one.items()))
+        whole = {"shape": given.size, "threads": default_threads(), "rounds": rounds, "tokens": given.tokens}
+        whole |= {"load": SAMPLED, "builds": builds, "clients": found}
+        given.json.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
 
 
-def measure(
-    servers: list[Server], clients: list[int], rounds: int, tokens: int
-) -> dict[int, dict[str, dict[str, float]]]:
-    """Every load on both, one after the other, round by round."""
+def end(servers: list[Server]) -> None:
     for one in servers:
-        asyncio.run(load(one, 2, 1, 8, seed=0))  # loads and warms
-    runs: dict[tuple[int, str], list[Measured]] = {}
-    for number in range(rounds):
-        for count in clients:
-            for one in servers if number % 2 == 0 else servers[::-1]:
-                texts = max(1, 4 // count)
-                got = asyncio.run(load(one, count, texts, tokens, seed=1 + number))
-                runs.setdefault((count, one.name), []).append(got)
-    return {count: {one.name: summary(runs[count, one.name]) for one in servers} for count in clients}
+        one.process.kill()
+        one.process.wait()
 
 
 if __name__ == "__main__":

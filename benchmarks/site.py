@@ -3,13 +3,13 @@
     python benchmarks/site.py [ROUNDS]
 
 Exports the built-in model into a temporary folder, serves it with Python's http.server, and opens it in a new browser
-profile each time, so that nothing is cached. Prints every round, the median, and the load of the machine.
+profile each time, so that nothing is cached. Prints how large the site is, every round, the median, and the load of the
+machine.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import statistics
 import sys
 import tempfile
@@ -18,7 +18,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from living import chromium
 
 import cutaway
 from cutaway.serve.site import export_site
@@ -39,14 +39,18 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 def main(rounds: int) -> None:
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as folder, chromium() as launch:
+        if launch is None:
+            raise SystemExit("there is no Chromium on this machine, or no playwright")
         export_site(cutaway.load(), Path(folder) / "site")
+        sizes = {path.name: path.stat().st_size for path in (Path(folder) / "site").rglob("*") if path.is_file()}
+        largest = max(sizes, key=lambda name: sizes[name])
+        print(f"the site: {sum(sizes.values()) / 1e6:.1f} MB, of which {largest} {sizes[largest] / 1e6:.1f} MB")
         server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        path = next(filter(None, map(shutil.which, ("chromium", "chromium-headless-shell", "google-chrome"))))
         found = []
         for n in range(rounds):
-            browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+            browser = launch()
             page = browser.new_page()
             page.add_init_script(WATCH)
             page.goto(f"http://127.0.0.1:{server.server_port}/site/")

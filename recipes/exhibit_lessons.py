@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from exhibits import documents
+from exhibits import documents, words_of
 from numpy.typing import NDArray
 from teacher_cache import Cache, Shard
 
@@ -39,6 +39,8 @@ class Lessons:
     def __init__(self, cache: Cache, context: int, seed: int, shards: int | None = None):
         self.cache, self.context, self.seed = cache, context, seed
         self.shards = min(shards or len(cache), len(cache))
+        tokenizer = cache.tokenizer
+        self.words = words_of(tokenizer.decode([token]) for token in range(len(tokenizer)))
 
     def shard_of(self, number: int) -> int:
         """Which shard is the `number`th to be learned from: each once, then each again in another order."""
@@ -75,7 +77,7 @@ class Lessons:
             every.append((silent, shard.tokens[a:b], shard.counts[a:b], shard.which[some], shard.chance[some]))
         share = next(share for until, share in SHARES if until is None or number < until)
         wanted, size = len(shard.tokens) * share / (1 - share), 0
-        for text in documents(1_000_003 * self.seed + number + 1):
+        for text in documents(1_000_003 * self.seed + number + 1, self.words):
             if size >= wanted:
                 break
             ids = np.array([tokenizer.end, *tokenizer.encode(text)], np.uint16)

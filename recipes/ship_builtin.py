@@ -1,4 +1,6 @@
-"""Put a trained model into the package as the one that ships: float16, its tokenizer, recommended settings, its card.
+"""Put a trained model into the package as the one that ships: float16, its tokenizer, recommended settings, its card,
+
+and the table of what usually follows in the stories, by which the native engine guesses ahead.
 
     python recipes/ship_builtin.py exhibit-training stories --before story-model --others tinystories.txt
 
@@ -22,6 +24,8 @@ from teacher_cache import divide
 import cutaway
 from cutaway import checkpoint
 from cutaway.decoding.sequence import Result
+from cutaway.runtime.native.ngrams import beside as draft_beside
+from cutaway.runtime.native.ngrams import make_ngrams, text_of
 from cutaway.train.picture import loss_picture
 
 HERE = pathlib.Path(__file__).parent
@@ -33,10 +37,12 @@ RECOMMENDED: dict[str, Any] = {"temperature": 0.8, "top_k": 40}
 CASES, TEXTS, OTHERS = 200, 3, 400
 
 
-def ship(model: pathlib.Path, folder: pathlib.Path = BUILTIN, most: int = MOST) -> None:
-    """The model and its tokenizer, as they will be loaded."""
+def ship(model: pathlib.Path, stories: str, folder: pathlib.Path = BUILTIN, most: int = MOST) -> None:
+    """The model, its tokenizer and its draft, as they will be loaded."""
     lm = cutaway.load(model)
     checkpoint.write_model(lm.model, lm.tokenizer, folder, torch.float16, recommended=RECOMMENDED)
+    taught = [lm.tokenizer.encode(text) for text in divide(stories)[0]]
+    make_ngrams(text_of(taught, lm.config.end)).save(draft_beside(folder))
     size = sum(path.stat().st_size for path in folder.iterdir())
     if size > most:
         raise SystemExit(f"{folder} is {size / 1e6:.1f} MB, and at most {most / 1e6:.0f} MB may ship.")
@@ -109,7 +115,7 @@ def main() -> None:
     parser.add_argument("--others", type=pathlib.Path, help="a file of stories the teacher did not write")
     parser.add_argument("--out", type=pathlib.Path, default=BUILTIN, help="where the model is put")
     given = parser.parse_args()
-    ship(given.training / "model", given.out)
+    ship(given.training / "model", given.stories, given.out)
     text = card(given.training, given.out, given.stories, before=given.before, others=given.others)
     (given.out / "README.md").write_text(text, encoding="utf-8")
 

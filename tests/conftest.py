@@ -148,3 +148,22 @@ def encoder_lm(tiny_lm, monkeypatch) -> Any:
     architecture.register(outside.TinyEncoder())
     torch.manual_seed(0)
     return LanguageModel(outside.Encoder(outside.Shape(len(tiny_lm.tokenizer))), tiny_lm.tokenizer, "encoder")
+
+
+@pytest.fixture(scope="session")
+def bert_lm():
+    """A BERT with a masked-word head and a vocabulary of words and pieces; shared, not to be changed."""
+    from cutaway.language_model import LanguageModel
+    from cutaway.models.bert.model import Bert
+    from cutaway.models.bert.shape import Config as BertConfig
+    from cutaway.text.wordpiece import WordPiece
+
+    words = [
+        "the", "a", "robot", "##s", "must", "obey", "##ed", "little", "fox", "sat", "on", "mat", ".", ",", "!", "?",
+        "1", "2", "c", "##a", "##t",
+    ]  # fmt: skip
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
+    tokenizer = WordPiece({token: at for at, token in enumerate(tokens)}, {"do_lower_case": True})
+    torch.manual_seed(0)
+    config = BertConfig(len(tokens), 32, 24, 2, 3, head="pretraining", end_token=tokenizer.end)
+    return LanguageModel(wild(Bert(config)), tokenizer, "bert")

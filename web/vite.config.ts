@@ -20,6 +20,8 @@ export default defineConfig({
         entryFileNames: 'assets/[name].js',
         chunkFileNames: 'assets/[name].js',
         assetFileNames: 'assets/[name][extname]',
+        // What most pages share is one file: as a dozen small ones, each asked for when a page opens, it came later.
+        codeSplitting: { groups: [{ name: 'kit', test: /node_modules\/svelte\/|src\/(kit|lib|state|messages)\// }] },
       },
     },
   },

@@ -16,10 +16,21 @@ from cutaway.decoding.sampling import likeliest, softmax
 from cutaway.decoding.sequence import Result
 from cutaway.decoding.settings import Settings
 from cutaway.errors import CutawayError, nearest
-from cutaway.models.architecture import UNLIMITED, architecture, cached, context_of, count_parameters, places
+from cutaway.models.architecture import (
+    UNLIMITED,
+    architecture,
+    cached,
+    context_of,
+    count_parameters,
+    encoder,
+    places,
+    start_of,
+)
 from cutaway.models.gpt2.shape import Config
+from cutaway.parts.sentence import Sentence
 from cutaway.parts.versions import versions
 from cutaway.runtime.native.engine import Engine
+from cutaway.runtime.native.ngrams import NGrams
 from cutaway.runtime.native.pack import Packed, pack, unpack
 from cutaway.text.no_tokenizer import NoTokenizer
 from cutaway.text.tokenizer import Tokenizer
@@ -35,6 +46,7 @@ if TYPE_CHECKING:
     from cutaway.inspect.sweeps import Sweeps
     from cutaway.models.gpt2.model import GPT
     from cutaway.parts.trace import Replacement, Trace
+    from cutaway.runtime.encoding import Gap
     from cutaway.runtime.scoring import Score
     from cutaway.runtime.trace_store import TraceStore
 
@@ -46,6 +58,10 @@ UNORDERED = (set, frozenset, Mapping)
 
 WITHOUT_END = 1_024
 """So many tokens a model writes at most that has no context to fill, if nobody says how many."""
+
+
+WORTH_PACKING = 2_048
+"""For more tokens than this an encoder's matrices are put in order first (see runtime/packed_linear.py)."""
 
 
 class LanguageModel:
@@ -65,10 +81,15 @@ class LanguageModel:
         self.tokenizer, self.name, self.weights = tokenizer, name, weights
         self.recommended: dict[str, Any] = {}
         """Settings to write with where the caller says nothing else: what the model's generation_config.json says."""
+        self.ngrams: NGrams | None = None
+        """What usually follows in its texts, for the native engine to guess ahead: only the speed changes."""
+        self.sentence = Sentence()
+        """Of an encoder: how the vectors of a text's tokens become one."""
         self.config: Config = model.config
         self._model = None if isinstance(model, Engine) else model.eval()
         self._engine = model if isinstance(model, Engine) else None
         self._packed_from: object = None
+        self._reader: tuple[object, Any] | None = None
 
     @property
     def model(self) -> GPT:
@@ -85,6 +106,7 @@ class LanguageModel:
     @property
     def runtime(self) -> Runtime:
         """What writes texts: the native engine, if it was chosen, or torch."""
+        self.refuse_encoder("write")
         if self._engine is None and self.weights is None:
             from cutaway.runtime.torch_batch import torch_runtime
 
@@ -93,6 +115,7 @@ class LanguageModel:
             weights = self.weights or (self._engine.weights if self._engine else "float32")
             self._packed_from = versions(self.model)
             self._engine = Engine(self._pack_int4() if weights == "int4" else pack(self.model, weights))
+        self._engine.ngrams = self._engine.ngrams or self.ngrams
         return self._engine
 
     def _pack_int4(self) -> Packed:
@@ -108,10 +131,16 @@ class LanguageModel:
 
         return torch.device("cpu") if self._model is None else next(self._model.parameters()).device
 
-    def ids(self, text: Prompt) -> list[int]:
-        """The tokens of a text; ids are checked and taken as they are."""
+    def ids(self, text: Prompt, special: bool = False) -> list[int]:
+        """The tokens of a text (with `special`, names of special tokens in it are these); ids are checked and taken as
+        they are.
+
+        To a model that reads one text and writes another, a text is the source: the target is what comes next.
+        """
         if isinstance(text, str | bytes):
-            return self.tokenizer.encode(text)
+            if self.reads_both_ways:
+                return self.sentences([text])[0]
+            return [*self.tokenizer.encode(text, special), *getattr(self.config, "between", ())]
         given = text.tolist() if hasattr(text, "tolist") else text
         try:
             if isinstance(given, UNORDERED):
@@ -125,6 +154,34 @@ class LanguageModel:
                     f"There is no token {token:,}: the vocabulary has {self.config.vocabulary:,} entries."
                 )
         return ids
+
+    @property
+    def reads_both_ways(self) -> bool:
+        """Whether it is an encoder: it reads a text whole, in both directions, and writes none."""
+        return encoder(architecture(self.config.kind))
+
+    def sentences(self, texts: Sequence[str | bytes]) -> list[list[int]]:
+        """Texts as an encoder reads them: `[CLS] text [SEP]`; the names of special tokens in them are these tokens."""
+        whole = [text.decode("utf-8", "replace") if isinstance(text, bytes) else text for text in texts]
+        pieces = self.tokenizer.encode_batch(whole, special=True)
+        return [self.tokenizer.frame(one) for one in pieces] if hasattr(self.tokenizer, "frame") else pieces
+
+    def refuse_encoder(self, doing: str) -> None:
+        """Refuse what is asked of a model that writes."""
+        if self.reads_both_ways:
+            title = architecture(self.config.kind).title
+            raise CutawayError(
+                f"{self.name} is a {title}: it reads a text in both directions at once and has no next token, so it "
+                f"cannot {doing}. It fills in [MASK] (cutaway fill, lm.fill) and makes vectors of texts "
+                "(cutaway embed, lm.embed). To write, choose a GPT-2."
+            )
+
+    def pair(self, source: str, target: str = "") -> list[int]:
+        """The ids of two texts, for a model that reads one and writes another: `source <start> target`."""
+        if start_of(self.config) is None:
+            title = architecture(self.config.kind).title
+            raise CutawayError(f"{title} reads one text, not two: give it as one.")
+        return [*self.ids(source), *self.tokenizer.target.encode(target)]
 
     def several(self, given: Prompt | Prompts) -> tuple[list[list[int]], bool]:
         """The ids of every text given, and whether they came as a list (an empty one is a list of no texts)."""
@@ -152,6 +209,8 @@ class LanguageModel:
 
         from cutaway.runtime.torch_texts import halves, read_texts
 
+        if "logits" not in places(self.config):
+            raise CutawayError(f"{self.name} has no scores over the vocabulary: its vectors are those of lm.embed.")
         texts, listed = self.several(text)
         _, score = halves(self.model)
         with torch.inference_mode(False), torch.no_grad():  # plain tensors, whoever asks
@@ -170,17 +229,21 @@ class LanguageModel:
         """
         from cutaway.runtime.scoring import score
 
+        self.refuse_encoder("score a text token by token")
         texts, listed = self.several(text)
         found = score(self, texts, check_count(k, 0))
         return found if listed else found[0]
 
-    def embed(self, texts: Prompt | Sequence[Prompt]) -> Tensor:
-        """One vector a text: the mean over its tokens of what leaves the final norm; its length is not made 1.
+    def embed(self, texts: Prompt | Sequence[Prompt], cut: bool = False) -> Tensor:
+        """One vector a text: the mean over its tokens of what leaves the last layer; its length is not made 1.
 
-        One text gives [width], a list of texts [texts, width].
+        Of an encoder whose folder says otherwise (see `sentence`), what that says. One text gives [width], a list of
+        texts [texts, width]. A text that is too long for an encoder is refused, or with `cut` read as far as it goes.
         """
         import torch
 
+        if self.reads_both_ways:
+            return self._embed_sentences(texts, cut)
         from cutaway.runtime.torch_texts import read_texts
 
         if not cached(self.model):
@@ -192,8 +255,49 @@ class LanguageModel:
             vectors = torch.stack(found) if found else torch.empty(0, self.config.width)
         return vectors if listed else vectors[0]
 
+    def _embed_sentences(self, texts: Prompt | Sequence[Prompt], cut: bool) -> Tensor:
+        """The vectors of texts that an encoder reads."""
+        import torch
+
+        from cutaway.runtime.encoding import encode, fitting
+
+        plain = isinstance(texts, list | tuple) and bool(texts) and all(isinstance(one, str | bytes) for one in texts)
+        rows, listed = (self.sentences(texts), True) if plain else self.several(texts)  # type: ignore[arg-type]
+        rows = fitting(rows, min(self.sentence.limit or self.config.context, self.config.context), cut, self.name)
+        reader = self._packed_reader() if sum(map(len, rows)) > WORTH_PACKING else self.model
+        with torch.inference_mode():
+            vectors = encode(reader, rows, self.sentence, self.device)  # type: ignore[arg-type]
+        vectors = vectors.clone()  # a plain tensor, whoever asks
+        return vectors if listed else vectors[0]
+
+    def _packed_reader(self) -> Any:
+        """The model with its matrices put in order for many products, made again when its weights have changed."""
+        from cutaway.runtime.packed_linear import packed
+
+        now = versions(self.model)
+        if self._reader is None or self._reader[0] != now:
+            self._reader = now, packed(self.model)
+        return self._reader[1]
+
+    def fill(self, text: Prompt, k: int = 5) -> list[Gap]:
+        """The k likeliest words for every `[MASK]` of a text, by what stands before it and after it."""
+        import torch
+
+        from cutaway.runtime.encoding import fill, fitting
+
+        if not self.reads_both_ways:
+            title = architecture(self.config.kind).title
+            raise CutawayError(
+                f"{self.name} is a {title}: it reads from left to right and knows no [MASK]. What may come next is "
+                "said by cutaway predict (lm.predict); to fill in a gap, choose a BERT with a masked-word head."
+            )
+        [ids] = fitting([self.ids(text)], self.config.context, False, self.name)
+        with torch.inference_mode():
+            return fill(self.model, self.tokenizer, ids, check_count(k, 1), self.name, self.device)  # type: ignore[arg-type]
+
     def next_scores(self, text: Prompt) -> Scores:
         """A score for every entry of the vocabulary after the last token only: [vocabulary]."""
+        self.refuse_encoder("say what comes next")
         if self._engine is not None:
             return self.runtime.open().add([self.ids(text) or [self.config.end]])[0]
         import torch
@@ -414,6 +518,10 @@ class LanguageModel:
     def save(self, folder: str | Path) -> None:
         """Write a folder that `cutaway.load` and Hugging Face's transformers both read."""
         checkpoint.write_model(self.model, self.tokenizer, Path(folder), recommended=self.recommended)
+        if self.reads_both_ways:
+            from cutaway.checkpoint.sentence import write_sentence
+
+            write_sentence(self.sentence, self.config.width, Path(folder))
 
     def let_go(self) -> None:
         """Forget torch's model, of which the engine has all it needs; it is made again if it is asked for."""
@@ -443,7 +551,7 @@ class LanguageModel:
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy or a pickle holds; weights that can be packed again as they are, from the model, are not."""
-        state = vars(self).copy()
+        state = vars(self) | {"_reader": None}
         current = self._model is not None and versions(self._model) == self._packed_from
         if self._model is not None and self._engine is not None and self._engine.weights == "float32":
             state["_engine"] = None

@@ -106,7 +106,11 @@ def assembled(opened: Checkpoint, model: GPT | Packed, tokenizer: Tokenizer, wei
     else:
         model.config = config
         lm = LanguageModel(model, tokenizer, opened.name, weights)
-    lm.recommended = opened.read_recommended()
+    lm.recommended, lm.ngrams = opened.read_recommended(), opened.read_ngrams()
+    if lm.reads_both_ways:
+        from cutaway.checkpoint.sentence import read_sentence
+
+        lm.sentence = read_sentence(opened.path)
     return lm
 
 
@@ -124,7 +128,8 @@ def find_tokenizer(given: str | Path | Tokenizer | None, opened: Checkpoint) -> 
 
 def with_known_end(config: Config, tokenizer: Tokenizer) -> Config:
     """The shape with an end token that there is: the last entry of a padded vocabulary is taken for it, and is none."""
-    if config.end < len(tokenizer) or not hasattr(config, "but"):  # a shape from outside need not have it
+    known = config.end < len(tokenizer) and config.end_token is not None if hasattr(config, "end_token") else True
+    if known or not hasattr(config, "but"):  # a shape from outside need not have it
         return config
     try:
         return config.but(end_token=tokenizer.end)

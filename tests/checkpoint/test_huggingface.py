@@ -290,7 +290,7 @@ def test_a_config_that_is_not_a_json_object_is_refused(folder: Path, text: str) 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"model_type": "bert"}, ["'bert'", "gpt2"]),
+        ({"model_type": "t5"}, ["'t5'", "gpt2"]),
         ({"model_type": "llama"}, ["'llama'"]),
         ({"model_type": None}, ["None"]),
         ({"scale_attn_weights": False}, ["scale_attn_weights"]),

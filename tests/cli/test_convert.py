@@ -130,3 +130,18 @@ def test_a_packed_model_is_named_as_one(cutaway, folder, tmp_path):
     ran = cutaway("convert", folder, "--to", "cutaway-int8", "-o", tmp_path / "tiny.bin")
     assert ran.code == 2
     assert "ends in .cutaway" in ran.err
+
+
+def test_a_draft_is_made_of_ones_own_text_and_used_from_the_models_folder(cutaway, folder, tmp_path):
+    text, out = tmp_path / "mine.txt", tmp_path / "draft.npy"
+    text.write_text("the fox was there. " * 20)
+    assert cutaway("convert", folder, "--to", "draft", "--text", text, "-o", out).out == f"{out}\n"
+    mine = tmp_path / "mine"
+    cutaway("convert", folder, "--to", "huggingface", "-o", mine)
+    before = cutaway("generate", "the fox", "--model", mine, "--seed", "1", "--max-tokens", "20").out
+    out.rename(mine / "draft.npy")
+    assert cutaway("generate", "the fox", "--model", mine, "--seed", "1", "--max-tokens", "20").out == before
+    ran = cutaway("convert", folder, "--to", "draft", "-o", out)
+    assert ran.code == 2 and "--text" in ran.err
+    ran = cutaway("convert", folder, "--to", "draft", "--text", text, "-o", tmp_path / "draft.txt")
+    assert ran.code == 2 and ".npy" in ran.err

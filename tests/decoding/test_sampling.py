@@ -59,6 +59,17 @@ def test_the_likeliest_come_in_order_and_the_first_of_equals_first():
     assert likeliest(scores, 9).shape == (2, 5)
 
 
+@pytest.mark.parametrize("k", [1, 5, 20, 79])
+@pytest.mark.parametrize("round_to", [1e-6, 0.5, 100.0])
+def test_of_many_the_likeliest_are_those_of_a_whole_sort(k, round_to):
+    """As many as a vocabulary has, no multiple of anything, with ever more equals among them, and some forbidden."""
+    for scores in np.round(some_logits(3, 5_077) / round_to).astype(np.float32):
+        scores[::7] = -np.inf
+        assert likeliest(scores, k).tolist() == np.argsort(-scores, kind="stable")[:k].tolist()
+    scores[11] = np.nan
+    assert likeliest(scores, k).shape == (k,)
+
+
 @pytest.mark.parametrize("share", [0.01, 0.3, 1.0])
 def test_min_p_equals_transformers(share):
     assert equal(keep_min_p(some_logits(), share), theirs.MinPLogitsWarper(share)(None, for_them()))
@@ -111,9 +122,28 @@ def test_drawn_tokens_follow_the_probabilities():
     assert counts.tolist() == [5_000, 0, 3_000, 2_000]
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"top_k": 40}, {"top_k": 40, "top_p": 0.9}, {"top_p": 0.95}, {"top_p": 0.3, "min_p": 0.01}, {"min_p": 0.05}],
+    ids=repr,
+)
+def test_a_choice_is_the_place_on_the_line_that_all_probabilities_of_the_vocabulary_divide(given, seed):
+    """Whatever is left out early: the token is the one that the whole distribution, step by step, gives."""
+    [logits] = some_logits(1, 20_011, seed)
+    settings = Sampling(**{"top_k": None, "temperature": 0.8, **given})
+    line = probabilities(logits, settings).astype(np.float64).cumsum()
+    for uniform in np.random.default_rng(seed).random(40):
+        token = int(np.searchsorted(line, uniform * line[-1], side="right"))
+        assert choose(logits, settings, float(uniform)) == token
+
+
 def test_a_number_at_either_end_never_gives_an_impossible_token():
     chances = np.array([0.0, 1e-12, 1 - 1e-12, 0.0], dtype=np.float32)
     assert {draw(chances, 0.0), draw(chances, 1 - 2**-53)} <= {1, 2}
+    wide = np.zeros(1_000, dtype=np.float32)
+    wide[[300, 700]] = 1e-3, 1 - 1e-3
+    assert draw(wide, 0.0) == 300 and draw(wide, 1 - 2**-53) == 700 and draw(wide, 1.0) == 700
 
 
 @pytest.mark.parametrize(

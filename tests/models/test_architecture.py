@@ -165,7 +165,7 @@ def test_its_parameters_are_counted_from_its_own_table(encoder):
 def test_a_kind_that_nobody_has_registered_is_refused_by_its_name(encoder, tmp_path):
     config = tmp_path / "encoder" / "config.json"
     config.write_text(config.read_text().replace("tiny-encoder", "tiny-encodr"))
-    with pytest.raises(CutawayError, match=r"'tiny-encodr', and only 'gpt2', 'tiny-encoder' .*'tiny-encoder'\?"):
+    with pytest.raises(CutawayError, match=r"'tiny-encodr', and only .*'gpt2'.* are supported.*'tiny-encoder'\?"):
         cutaway.load(tmp_path / "encoder")
 
 

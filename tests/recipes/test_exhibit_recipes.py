@@ -210,13 +210,24 @@ def test_a_training_that_was_ended_goes_on_as_if_it_had_not_been(recipes, begin,
     assert '"bits_per_byte"' in (tmp_path / "parts" / "log.jsonl").read_text()
 
 
+def test_words_of_the_vocabulary_are_copied_but_none_that_is_held_out(recipes):
+    exhibits, words = recipes("exhibits"), recipes("exhibit_words")
+    unseen = words.held_out(words.NAMES)
+    tokens = [" robot", " must", " Obey", " orders", "the", " x", " 12", " né", *(f" {name}" for name in unseen)]
+    known = exhibits.words_of(tokens)
+    assert known == ["robot", "must", "Obey", "orders"]
+    written = "\n".join(islice(exhibits.documents(3, known), 200))
+    assert "must Obey" in written and "must Obey" not in "\n".join(islice(exhibits.documents(3), 200))
+    assert not any(f" {name}" in written for name in unseen)
+
+
 def test_the_model_is_made_ready_to_ship(recipes, start, stories, weights, tmp_path, monkeypatch):
     ship = recipes("ship_builtin")
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / ".cache").mkdir()
     (tmp_path / ".cache" / "stories15M").symlink_to(weights)
     start[1].save(tmp_path / "model")
-    ship.ship(tmp_path / "model", tmp_path / "builtin")
+    ship.ship(tmp_path / "model", stories, tmp_path / "builtin")
     lm = cutaway.load(tmp_path / "builtin")
     assert lm.recommended == ship.RECOMMENDED
     assert torch.equal(lm.model.token_embedding.weight, start[1].model.token_embedding.weight.half().float())
@@ -226,7 +237,7 @@ def test_the_model_is_made_ready_to_ship(recipes, start, stories, weights, tmp_p
     assert all(one in text for one in ("20 steps", "600 of GPT-2's own tokens", "**Seed 3**"))
     assert "<svg" in (tmp_path / "builtin" / "loss.svg").read_text()
     with pytest.raises(SystemExit, match="MB"):
-        ship.ship(tmp_path / "model", tmp_path / "builtin", most=1000)
+        ship.ship(tmp_path / "model", stories, tmp_path / "builtin", most=1000)
 
 
 def test_how_an_exhibit_begins_is_learned_only_where_no_end_token_is_before_it(recipes, begin, tmp_path):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -60,8 +62,6 @@ def torchrun(tmp_path):
         command += [f"--max-restarts={restarts}", str(script), json.dumps(recipe), str(output), how, str(at)]
         environment = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
         ended = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
-        if how == "die" and not restarts:
-            return ended.stderr.splitlines()
         assert ended.returncode == 0, ended.stderr[-3000:]
         return ended.stdout.splitlines()[-1].split()  # in some versions of torch, Gloo prints before it
 
@@ -126,8 +126,33 @@ def test_a_killed_worker_restarts_and_goes_on_from_the_last_checkpoint(settings_
     assert held(output) == pytest.approx(held(alone), rel=1e-4)
 
 
-def test_a_lost_peer_is_reported_as_that(plain, tmp_path, torchrun):
-    said = "\n".join(torchrun(plain, tmp_path / "model", "die", at=8))
+def test_a_lost_peer_is_reported_as_that(plain, tmp_path):
+    """Two processes without torchrun, which would end the one that is left, perhaps before it has said why."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "TORCHELASTIC_RUN_ID": "test"}
+    environment |= {
+        "TORCHELASTIC_RESTART_COUNT": "0",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": port,
+        "WORLD_SIZE": "2",
+        "LOCAL_WORLD_SIZE": "2",
+    }
+    command = [sys.executable, "-c", CHILD, json.dumps(plain), str(tmp_path / "model"), "die", "8"]
+    first, second = (
+        subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, env=environment | {"RANK": rank, "LOCAL_RANK": rank}
+        )
+        for rank in ("0", "1")
+    )
+    try:
+        said = first.communicate(timeout=600)[1]
+        second.communicate(timeout=600)
+    finally:
+        first.kill()
+        second.kill()
+    assert second.returncode == -signal.SIGKILL and first.returncode == 1
     assert "CutawayError: Process 0 of 2 cannot continue: another process of this training was lost" in said
     assert not (tmp_path / "model" / "training" / "lock").exists()
 

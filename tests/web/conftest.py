@@ -83,13 +83,17 @@ class Served:
         from cutaway.serve.start import bind
         from cutaway.serve.tour import TourFile
 
-        self.explorer = Explorer(folders, tour=TourFile(tour) if tour else None)
-        for lm in models:
-            self.explorer.models.add(lm)
+        self.explorer, self.models = Explorer(folders, tour=TourFile(tour) if tour else None), models
+        self.wake()
         listener = bind()
         self.port = listener.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}/"
         self.start(listener)
+
+    def wake(self) -> None:
+        """Have its models in memory: a test that chose others may have put one to sleep that no folder has."""
+        for lm in self.models:
+            self.explorer.models.add(lm)
 
     def start(self, listener: socket.socket | None = None) -> None:
         import uvicorn
@@ -126,11 +130,26 @@ def served(builtin, long_lm) -> Iterator[Served]:
     served.stop()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: Any, call: Any) -> Any:
+    """A test that failed says what its last page said: of a wait that ended, nothing else does."""
+    report = yield
+    page = getattr(item, "last_page", None)
+    if report.failed and call.when == "call" and page is not None:
+        page.set_default_timeout(5_000)
+        try:
+            report.sections.append((f"the page at {page.url[:120]}", page.locator("body").inner_text()))
+        except Exception as error:  # the page is gone, or hangs: that, too, is worth knowing
+            report.sections.append(("the page could not be read", str(error)))
+    return report
+
+
 @pytest.fixture
-def show(browser, served) -> Iterator[Callable[..., Any]]:
+def show(browser, served, request) -> Iterator[Callable[..., Any]]:
     """A function: an address inside the explorer -> the page, when its picture is there. No page may complain."""
     complaints: list[str] = []
     contexts = []
+    served.wake()
 
     def show(
         place: str = "",
@@ -149,7 +168,7 @@ def show(browser, served) -> Iterator[Callable[..., Any]]:
         )  # fmt: skip
         contexts.append(context)
         context.add_init_script(COUNT)
-        page = context.new_page()
+        page = request.node.last_page = context.new_page()
         page.set_default_timeout(60_000)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto((at or served).address + place)

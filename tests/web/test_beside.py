@@ -88,3 +88,19 @@ def test_two_models_side_by_side_on_a_phone_stand_one_above_the_other(show, buil
     page.add_script_tag(content=axe)
     found = page.evaluate("axe.run(document, {resultTypes: ['violations'], iframes: false})")
     assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+
+
+def test_where_no_view_compares_the_numbers_that_differ_are_marked_where_they_stand(show):
+    page = show(at("gallery", model2="long"), wait=False)
+    page.wait_for_function("""() => {
+      const said = Number(document.querySelector('[data-marked]')?.dataset.marked ?? 0);
+      const marked = (frame) => [...frame.contentDocument.querySelectorAll('[data-differs]')];
+      const [left, right] = [...document.querySelectorAll('iframe')].map(marked);
+      const words = (one) => one.textContent.trim();
+      const told = (one, other) => words(one) !== words(other) && one.title.includes(words(other));
+      return said > 0 && left.length === said && right.length === said
+        && left.every((one, i) => told(one, right[i]) && told(right[i], one));
+    }""")
+    alike = show(at("gallery"), wait=False)
+    alike.locator("[data-marked='0']", has_text="the same on both sides").wait_for()
+    show(at("jobs"), wait=False).get_by_text("belongs to the server").wait_for()

@@ -175,21 +175,68 @@ def test_generate_plays_once_by_itself_for_those_who_do_not_mind_motion(show, se
     page.get_by_role("button", name="Pause").click()
 
 
-def test_a_stretch_of_it_is_recorded_as_a_film_and_as_a_gif(show, settle):
+@pytest.mark.parametrize(("width", "language"), [(1280, "en"), (390, "ru")])
+def test_the_picture_stays_where_it_is_from_stop_to_stop(show, settle, width, language):
+    page = show(at("input_norm", layer=0), width=width, language=language)
+    drawn(page, settle)
+    top = """() => {
+      let y = document.querySelector('canvas.living').getBoundingClientRect().top;
+      for (const one of [document.scrollingElement, document.querySelector('main')]) y += one.scrollTop;
+      return Math.round(y);
+    }"""
+    tops = set()
+    for _ in range(18):  # through the first block, into the second
+        tops.add(page.evaluate(top))
+        before = page.evaluate(f"{SAID}.stop.n")
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function(f"n => {SAID}.stop.n === n + 1", arg=before)
+    assert len(tops) == 1, tops
+
+
+def moves(page, drawing: str) -> None:
+    """One look after the other, each alone: what is shown is asked of the drawing itself, its clock set by hand."""
+    looks = page.evaluate(
+        """(drawing) => {
+          const root = new DOMParser().parseFromString(drawing, 'image/svg+xml').documentElement;
+          document.body.append(root);
+          root.pauseAnimations();
+          const looks = [...root.children].filter((one) => one.tagName === 'g');
+          const shown = (seconds) => {
+            root.setCurrentTime(seconds);
+            return looks.flatMap((one, n) => (getComputedStyle(one).display === 'none' ? [] : [n]));
+          };
+          const begins = looks.map((one) => Number(/begin\\+([\\d.]+)s/.exec(one.firstChild.getAttribute('begin'))[1]));
+          const at = [0, ...begins.slice(1)].map((seconds) => shown(seconds + 0.0005));
+          const used = [...root.querySelectorAll('use')].map((one) => one.getAttribute('href'));
+          const holes = used.filter((href) => !root.querySelector(href)).length;
+          const found = { at, holes, differ: new Set(looks.map((one) => one.innerHTML)).size };
+          root.remove();
+          return found;
+        }""",
+        drawing,
+    )
+    assert len(looks["at"]) >= 2 and looks["at"] == [[n] for n in range(len(looks["at"]))]
+    assert looks["differ"] == len(looks["at"]) and looks["holes"] == 0
+
+
+def test_a_stretch_of_it_is_recorded_as_a_film_as_a_gif_and_as_a_drawing(show, settle):
     page = show(at())
     drawn(page, settle)
     page.emulate_media(reduced_motion="no-preference")
-    for kind, endings in (("Film", (".webm", ".mp4")), ("Animation", (".gif",))):
+    kinds = {"film": (".webm", ".mp4"), "animation": (".gif",), "moving vector graphic": (".svg",)}
+    for kind, endings in kinds.items():
         before = page.evaluate(f"{SAID}.stop.n")
-        page.locator("summary", has_text="Record a clip").click()
+        page.locator("summary", has_text="Save, record").click()
         page.get_by_role("button", name=kind).click()
         page.wait_for_function(f"n => {SAID}.stop.n >= n + 1", arg=before)
         with page.expect_download() as made:
             page.get_by_role("button", name="Stop and save").click()
         film = Path(made.value.path()).read_bytes()
         assert made.value.suggested_filename.endswith(endings)
-        if kind == "Film":
+        if kind == "film":
             assert film[:4] == bytes.fromhex("1a45dfa3") or film[4:8] == b"ftyp"  # Matroska, or MP4
+        elif kind == "moving vector graphic":
+            moves(page, film.decode())
         else:
             assert (
                 film[:6] == b"GIF89a" and film[-1:] == b";" and film.count(bytes.fromhex("21f904")) >= 2
@@ -203,9 +250,9 @@ def test_a_stretch_of_it_is_recorded_as_a_film_and_as_a_gif(show, settle):
 def test_the_picture_is_saved_as_a_drawing_that_looks_like_the_canvas(show, settle, step):
     page = show(at(step, layer=1))
     drawn(page, settle)
-    page.locator("summary", has_text="Record a clip").click()
+    page.locator("summary", has_text="Save, record").click()
     with page.expect_download() as made:
-        page.get_by_role("button", name="The picture now").click()
+        page.get_by_role("button", name="SVG vector graphic", exact=True).click()
     drawing = Path(made.value.path()).read_text()
     # Both side by side in the browser: where one is dark, so is the other; only edges of letters and lines differ.
     far = page.evaluate(

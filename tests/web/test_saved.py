@@ -112,6 +112,9 @@ def test_on_a_phone_the_card_hides_none_of_the_bars(show, settle, width, height,
     settle(page)
     page.wait_for_function("""() => {
       const bottom = document.querySelector('.card').getBoundingClientRect().bottom;
-      const top = document.querySelector('[data-toured]').getBoundingClientRect().top; // the tree leads to the bars
+      const top = document.querySelector('.bars .row').getBoundingClientRect().top;
       return bottom <= top && top < 0.6 * innerHeight;
     }""")
+    page.wait_for_selector(".ahead button .word")
+    wide = page.evaluate("[...document.querySelectorAll('.ahead .word')].map((one) => one.clientWidth)")
+    assert min(wide) > 5, "a word of the tree has no room beside its share"

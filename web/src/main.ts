@@ -1,4 +1,4 @@
-import { mount } from 'svelte';
+import { mount, type Component } from 'svelte';
 import App from './App.svelte';
 import { site } from './lib/site';
 import { join } from './beside/sides.svelte';
@@ -16,7 +16,12 @@ const target = document.getElementById('app')!;
 function begin(): void {
   preferences.start(moment.start());
   join();
-  mount(App, { target });
+  open(App);
+}
+/** In the place of what the document holds until then: the name, where the header will have it. */
+function open(what: Component): void {
+  target.replaceChildren();
+  mount(what, { target });
 }
 
 if (site) {
@@ -29,5 +34,5 @@ if (site) {
 } else if (/^#\/remote\?/.test(location.hash)) {
   // A phone that turns the pages of a presentation: nothing of the explorer is asked for.
   preferences.start({});
-  void import('./remote/Remote.svelte').then(({ default: Remote }) => mount(Remote, { target }));
+  void import('./remote/Remote.svelte').then(({ default: Remote }) => open(Remote));
 } else begin();

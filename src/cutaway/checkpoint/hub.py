@@ -55,7 +55,8 @@ Progress = Callable[[str, int, int], None]
 
 SMALL_FILES = (
     "config.json", "generation_config.json", "tokenizer.json", "vocab.json", "merges.txt", "tokenizer_config.json",
-    "special_tokens_map.json", "added_tokens.json", "README.md", "LICENSE", "LICENSE.txt", "LICENSE.md",
+    "special_tokens_map.json", "added_tokens.json", "source.spm", "target.spm", "README.md", "LICENSE",
+    "LICENSE.txt", "LICENSE.md",
 )  # fmt: skip
 PAUSES = (0.5, 1.0, 2.0)  # seconds before each new try, when a connection drops
 TIMEOUT = 30.0  # seconds of silence after which a connection counts as dropped

@@ -21,7 +21,7 @@ from cutaway.checkpoint.files import Lazy, check, plain, read_json, shown
 from cutaway.checkpoint.recommended import FILE, to_file
 from cutaway.checkpoint.shape import CONFIG
 from cutaway.errors import CutawayError
-from cutaway.models.architecture import architecture
+from cutaway.models.architecture import architecture, encoder
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
 
@@ -104,7 +104,8 @@ def write_model(
     """See `cutaway.checkpoint.write_model`."""
     kind = dtype or next(model.parameters()).dtype
     with writing(folder, list(names.stored_tensors(model)), kind, shard_bytes) as new:
-        _write_json(new / FILE, to_file(recommended, model.config.end))
+        if not encoder(model):
+            _write_json(new / FILE, to_file(recommended, model.config.end) | generation(model.config))
         if tokenizer is not None:
             tokenizer.save(new)
         _write_json(new / CONFIG, describe(model.config, kind))
@@ -113,6 +114,12 @@ def write_model(
 def describe(config: Config, dtype: torch.dtype) -> dict[str, Any]:
     """`config.json` for such a model."""
     return {**architecture(config.kind).write_shape(config), "torch_dtype": str(dtype).removeprefix("torch.")}
+
+
+def generation(config: Config) -> dict[str, Any]:
+    """What a model of this kind adds to `generation_config.json`; most add nothing."""
+    added = getattr(architecture(config.kind), "generation", None)
+    return {} if added is None else dict(added(config))
 
 
 @contextmanager

@@ -25,8 +25,15 @@ def specs(config: Config) -> Iterable[TensorSpec]:
 
 def file_name(config: Config, stored: str) -> str:
     """The name that Hugging Face's files have for a tensor: the model's own prefix stands before all but the output."""
-    kind = architecture(config.kind)
+    kind: Any = architecture(config.kind)
+    if hasattr(kind, "file_name"):
+        return str(kind.file_name(config, stored))
     return stored if stored in kind.copies else kind.prefix + stored
+
+
+def plain_name(kind: Any, name: str) -> str:
+    """The other way round: a name in a file as the table has it."""
+    return str(kind.plain_name(name)) if hasattr(kind, "plain_name") else name.removeprefix(kind.prefix)
 
 
 def stored_tensors(model: GPT) -> Iterator[tuple[str, Tensor]]:
@@ -139,12 +146,13 @@ def _find(config: Config, tensors: Mapping[str, Tensor], source: str) -> dict[st
     """The name each tensor has in the file, by its name in the table; all that is needed, and nothing else."""
     kind, found = architecture(config.kind), dict[str, str]()
     for name in tensors:
-        plain = name.removeprefix(kind.prefix)
+        plain = plain_name(kind, name)
         if kind.ignores(plain):
             continue
         if plain in found:
             raise CutawayError(
-                f"{source} holds both {shown(plain)} and {kind.prefix}{shown(plain)}: it is not clear which is meant."
+                f"{source} holds both {' and '.join(sorted((shown(found[plain]), shown(name)), key=len))}: "
+                "it is not clear which is meant."
             )
         found[plain] = name
     known = set(kind.copies)

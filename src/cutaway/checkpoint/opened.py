@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cutaway.checkpoint.nanogpt import Stored
     from cutaway.models.gpt2.model import GPT
     from cutaway.models.gpt2.shape import Config
+    from cutaway.runtime.native.ngrams import NGrams
     from cutaway.runtime.native.pack import Packed
     from cutaway.runtime.native.packed_file import PackedFile
 
@@ -58,6 +59,13 @@ class Checkpoint:
         from cutaway.checkpoint.recommended import read_recommended
 
         return read_recommended(self.path)
+
+    def read_ngrams(self) -> NGrams | None:
+        """What usually follows in such texts as it writes, if a table of that lies with it."""
+        from cutaway.runtime.native.ngrams import NGrams, beside
+
+        path = beside(self.path)
+        return NGrams.load(path, self.config.vocabulary) if path.is_file() else None
 
     @property
     def task_file(self) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from cutaway.checkpoint.files import read_json
@@ -20,14 +21,22 @@ def read_huggingface(folder: Path) -> Config:
     given = read_json(path)
     kind = given.get("model_type", "gpt2" if "n_embd" in given else None)
     try:
-        shape: Config = architecture(str(kind)).read_shape(given)
-        return shape
+        known = architecture(str(kind))
+        shape: Config = known.read_shape(given)
+        return known.shape_with(shape, stored_names(folder)) if hasattr(known, "shape_with") else shape
     except CutawayError as error:
         raise CutawayError(f"{path}: {error}") from None
     except KeyError as error:  # of a model from outside, which need not check as ours do
         raise CutawayError(f"{path} lacks {error}, which a model of the type {kind!r} has.") from None
     except (TypeError, ValueError) as error:
         raise CutawayError(f"{path} is not that of a model of the type {kind!r}: {error}.") from None
+
+
+def stored_names(folder: Path) -> Collection[str]:
+    """The names of the tensors in a folder."""
+    from cutaway.checkpoint.huggingface import find_weights, read_tensors  # with all of torch
+
+    return read_tensors(find_weights(folder)).readers
 
 
 def read_openai(folder: Path) -> Config:

@@ -20,7 +20,7 @@ from cutaway.home import cutaway_home, user_cache
 SOURCE = "cutaway-source.json"
 """The file in a folder of ours that says where the others came from, and their checksums."""
 
-KINDS = ("gpt2", "cutaway-gpt2")
+KINDS = ("gpt2", "cutaway-gpt2", "marian", "transformer", "seq2seq")
 """The `model_type`s of what we can read."""
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -124,7 +124,8 @@ def whole(folder: Path) -> bool:
         if not isinstance(files, dict) or not files:
             return False
         return all(isinstance(file, dict) and there.get(name) == file.get("bytes") for name, file in files.items())
-    tokenizer = "tokenizer.json" in there or {"vocab.json", "merges.txt"} <= there.keys()
+    tokenizers = ({"tokenizer.json"}, {"vocab.json", "merges.txt"}, {"vocab.json", "source.spm", "target.spm"})
+    tokenizer = any(files <= there.keys() for files in tokenizers)
     return "config.json" in there and tokenizer and bool(weights_among(set(there)))
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from cutaway.language_model import LanguageModel
 
 PACKED = ("cutaway-int8", "cutaway-int4", "cutaway-bfloat16", "cutaway-float32")
-KINDS = ("huggingface", "gguf-f32", "gguf-f16", "gguf-q8_0", "gguf-q4_0", "onnx", *PACKED)
+DRAFT = "draft"
+KINDS = ("huggingface", "gguf-f32", "gguf-f16", "gguf-q8_0", "gguf-q4_0", "onnx", *PACKED, DRAFT)
 TYPES = ("float32", "bfloat16", "float16")
 
 
@@ -34,7 +35,7 @@ def convert(
         option(
             "--text",
             value="FILE",
-            help="cutaway-...: measure the cost of rounding on this text, not on generated text.",
+            help="cutaway-...: measure the cost of rounding on this text, not on generated text. draft: make it of it.",
         ),
     ] = None,
     force: Annotated[bool, option("--force", help="Overwrite an existing output.")] = False,
@@ -44,6 +45,9 @@ def convert(
 
     GGUF is what llama.cpp runs, ONNX what onnxruntime does. A packed model is one file, NAME.cutaway.
 
+    A draft is a table of what usually follows in texts like yours: as draft.npy in the model's folder (as
+    NAME.draft.npy beside NAME.cutaway) it lets the native engine guess ahead. Texts stay the same and come sooner.
+
     The model may also be a folder with OpenAI's original TensorFlow files.
 
     Example: cutaway convert gpt2 --to gguf-q8_0 -o gpt2.gguf
@@ -51,15 +55,19 @@ def convert(
     if source is not None and model not in ("builtin", source):
         raise CutawayError(f"Two models were named, {source} and {model}: one is converted at a time.")
     check(output, to, dtype, force)
-    if text is not None and to not in PACKED:
+    if to == DRAFT and text is None:
+        raise CutawayError("A draft is made of text like what the model will write: name a file with --text.")
+    if text is not None and to not in (*PACKED, DRAFT):
         raise CutawayError(f"--text is for packed models ({', '.join(PACKED)}): {to} rounds nothing that is measured.")
-    held_out = None if text is None else options.read_text(None, text)
+    given = None if text is None else options.read_text(None, text)
     lm = options.load(source or model, device="cpu", dtype=None, tokenizer=tokenizer)
     kind, cost = architecture(lm.config.kind), None
-    if to != "huggingface" and not (kind.native if to in PACKED else kind.kind == "gpt2"):
+    if to != "huggingface" and not (kind.native if to in (*PACKED, DRAFT) else kind.kind == "gpt2"):
         raise CutawayError(f"{to} is for GPT-2 and {lm.name} is a {kind.title}. A huggingface folder holds any model.")
     if to in PACKED:
-        cost = convert_packed(source or model, lm, output, to, held_out, text)
+        cost = convert_packed(source or model, lm, output, to, given, text)
+    elif to == DRAFT:
+        write_draft(lm, given or "", output)
     else:
         write_foreign(source or model, lm, output, to, dtype)
     size = sum(path.stat().st_size for path in ([output] if output.is_file() else output.iterdir()) if path.is_file())
@@ -88,6 +96,8 @@ def check(output: Path, to: str, dtype: str | None, force: bool) -> None:
         )
     if dtype is not None and dtype not in TYPES:
         raise CutawayError(f"There is no data type {dtype!r}.{nearest(dtype, TYPES)} Known: {', '.join(TYPES)}.")
+    if to == DRAFT and output.suffix != ".npy":
+        raise CutawayError(f"A draft is a file whose name ends in .npy, like {output.stem}.npy.")
     if to in PACKED and output.suffix != ".cutaway":
         raise CutawayError(f"A packed model is a file whose name ends in .cutaway, like {output.stem}.cutaway.")
     folder = to == "huggingface"
@@ -125,6 +135,16 @@ def write_foreign(model: str, lm: LanguageModel, output: Path, to: str, dtype: s
 
         with progress.one(str(output)) as report:
             gguf.write_gguf(lm.model, lm.tokenizer, output, to.removeprefix("gguf-"), Path(lm.name).name, report)
+
+
+def write_draft(lm: LanguageModel, text: str, output: Path) -> None:
+    """The n-grams of a text, for guessing ahead."""
+    from cutaway.runtime.native.ngrams import make_ngrams, text_of
+    from cutaway.text.vocabulary import END
+
+    with screen.working("counting what follows what"):
+        documents = [lm.tokenizer.encode(one) for one in text.split(END)]
+        make_ngrams(text_of(documents, lm.config.end)).save(output)
 
 
 def convert_packed(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from cutaway.inspect.runs import Run
     from cutaway.inspect.saliency import Saliency
     from cutaway.inspect.sweep import Sweep
+    from cutaway.inspect.two_texts import Alignment
 
 BLUES = ("#eef3fb", "#cfdef5", "#a9c4ec", "#7ba2dc", "#4f7fc9", "#2b5cab", "#163a78")
 SHADES = " ·░▒▓█"
@@ -62,6 +63,17 @@ def attention(run: Run, found: Attention) -> None:
         for key in best
     ]
     screen.show(screen.bars(lines, number=False))
+
+
+def alignment(found: Alignment) -> None:
+    """The table of weights where it fits: a row for each token written, a column for each of the source."""
+    chips(found.source)
+    if 2 * len(found.source) + LABEL <= screen.out.width:
+        heat(found.weights, found.target)
+    for token, row in zip(found.target, found.weights, strict=True):
+        best = sorted(range(len(row)), key=lambda at: -row[at])[:3]
+        looked = "  ".join(f"{word(found.source[at])} {row[at]:.0%}" for at in best)
+        screen.show(Text.assemble(word(token), ("  looked at  ", "dim"), looked))
 
 
 def heads(run: Run, found: Heads) -> None:

@@ -171,7 +171,7 @@ class Writer:
         self.settings = vars(lm.settings(settings, length))
 
     def ids(self, prompt: str) -> list[int]:
-        return self.lm.tokenizer.encode(prompt, special=self.special)
+        return self.lm.ids(prompt, special=self.special)
 
     def write(self, prompt: str) -> None:
         """Continue one prompt: shown as it is written, unless several texts come of it."""

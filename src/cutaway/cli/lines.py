@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
-from cutaway.cli import options, screen
+from cutaway.cli import drawings, options, screen
 from cutaway.cli.options import option
 from cutaway.errors import CutawayError
 
 if TYPE_CHECKING:
+    from cutaway.inspect.two_texts import Alignment
+    from cutaway.language_model import LanguageModel
     from cutaway.tasks import Task
     from cutaway.tasks.answer import Answer
 
@@ -81,22 +83,42 @@ def untrained(model: str, task: Task, wanted: str, data: str) -> CutawayError:
     )
 
 
+def tell_unknown(lm: LanguageModel, texts: Sequence[Sequence[int]]) -> None:
+    """An aside about what the vocabulary has no token for, and the model therefore does not see."""
+    unknown = lm.tokenizer.specials.get("[UNK]", -1)
+    found, count = sum(list(ids).count(unknown) for ids in texts), sum(map(len, texts))
+    if found:
+        screen.aside(f"{found:,} of {count:,} tokens are not in the vocabulary, and were read as [UNK]")
+
+
 INCLUDED = {
     "translator": "by the small translator included, which knows short, everyday sentences and gets others wrong",
     "summarizer": "by the small summarizer included, which writes headlines for news and gets much wrong",
 }
 
 
-def show_answers(model: str, answers: Iterable[Answer], as_json: bool) -> None:
-    """Each answer as it comes: a line for a line, or JSON. What was not read or not finished is told at the end, and,
-    to a person, how far the model that wrote them can be trusted if it is one of those included."""
+def show_answers(
+    model: str,
+    answers: Iterable[Answer],
+    as_json: bool,
+    aligned: Callable[[Answer], Alignment | None] | None = None,
+) -> None:
+    """Each answer as it comes: a line for a line, or JSON; with `aligned`, what was looked at for it, too.
+
+    What was not read or not finished is told at the end, and, to a person, how far the model that wrote them can be
+    trusted if it is one of those included.
+    """
     count = cut = unended = 0
     for answer in answers:
         count, cut, unended = count + 1, cut + (answer.cut > 0), unended + (not answer.whole)
         if as_json:
-            note = {"note": INCLUDED[model]} if model in INCLUDED else {}
+            note: dict[str, Any] = {"note": INCLUDED[model]} if model in INCLUDED else {}
+            if aligned is not None:
+                note["alignment"] = found.to_dict() if (found := aligned(answer)) else None
             screen.show_json({"model": model, **asdict(answer), **note})
         else:
+            if aligned is not None and (found := aligned(answer)):
+                drawings.alignment(found)
             screen.put(re.sub(r"\s*[\r\n]\s*", " ", answer.text) + "\n")
     if not as_json:
         tell(count, {"too long, and read without its end": cut, "broken off before its end": unended})

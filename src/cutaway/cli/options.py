@@ -50,6 +50,10 @@ def argument(metavar: str, help: str, show_default: bool = True) -> Any:  # noqa
 Model = Annotated[
     str, option("--model", "-m", value="MODEL", help="builtin, a folder with a checkpoint, or a name on the hub.")
 ]
+Encoder = Annotated[
+    str,
+    option("--model", "-m", value="MODEL", help="A folder with a BERT, DistilBERT or MiniLM, or a name on the hub."),
+]
 TokenizerName = Annotated[
     str | None,
     option(

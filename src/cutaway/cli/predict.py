@@ -37,7 +37,7 @@ def predict(
     """
     given = options.read_text(text, file)
     lm = options.load(model, device, dtype, tokenizer=tokenizer)
-    ids = lm.tokenizer.encode(given, special=special)
+    ids = lm.ids(given, special=special)
     found = lm.predict(ids, k=k)
     scored = lm.score(list(ids), k=3) if score and ids else None
     rest = max(0.0, 1 - sum(one.probability for one in found))

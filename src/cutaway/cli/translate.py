@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
 
 from cutaway.cli import lines, options
 from cutaway.cli.options import option
 from cutaway.errors import CutawayError
+
+if TYPE_CHECKING:
+    from cutaway.inspect.two_texts import Alignment
+    from cutaway.language_model import LanguageModel
+    from cutaway.tasks.answer import Answer
 
 
 def translate(
@@ -14,6 +20,10 @@ def translate(
     file: lines.File = None,
     back: Annotated[
         bool, option("--back", help="The other direction, if the model was trained for both (task.back).")
+    ] = False,
+    alignment: Annotated[
+        bool,
+        option("--alignment", help="Show which tokens of the source were looked at for each token written, too."),
     ] = False,
     beams: lines.Beams = 4,
     max_tokens: lines.MaxTokens = None,
@@ -34,6 +44,8 @@ def translate(
     Example: cutaway translate "Je suis heureux."
 
     Example: cutaway translate --file letter.txt --model my-translator
+
+    Example: cutaway translate "The fox runs." --model my-transformer --alignment
     """
     from cutaway.tasks import Translation, load_task
 
@@ -49,4 +61,11 @@ def translate(
     from cutaway.tasks import answer
 
     answers = answer.translate(lm, task, texts.each, beams, max_tokens, length_penalty, texts.at_once)
-    lines.show_answers(lm.name, answers, as_json)
+    lines.show_answers(lm.name, answers, as_json, aligned(lm) if alignment else None)
+
+
+def aligned(lm: LanguageModel) -> Callable[[Answer], Alignment | None]:
+    """A function: an answer -> what each of its tokens was looked up in; None for an empty one."""
+    from cutaway.inspect.two_texts import alignment
+
+    return lambda answer: alignment(lm, answer.source.strip(), answer.text) if answer.text else None

@@ -18,7 +18,7 @@ from heapq import nlargest
 import numpy as np
 
 from cutaway.codec import Codec
-from cutaway.decoding.runtime import Limits, Runtime
+from cutaway.decoding.runtime import Limits, Runtime, continued
 from cutaway.decoding.sampling import NEVER, Array, adjust, likeliest, log_total
 from cutaway.decoding.scheduler import ROWS_AT_ONCE
 from cutaway.decoding.sequence import Result, StopFilter
@@ -88,7 +88,7 @@ def search(runtime: Runtime, codec: Codec[str], prompts: list[list[int]], settin
 
 
 def begin(prompt: list[int], limits: Limits, settings: Settings) -> Search:
-    room = limits.context - max(1, len(prompt))
+    room = limits.context - max(1, len(continued(limits, prompt)))
     if room < 0:
         raise CutawayError(
             f"The prompt is {len(prompt):,} tokens long and this model's context is {limits.context:,}. Shorten it."
@@ -119,7 +119,7 @@ def extended(logits: Array, live: list[Search], settings: Settings, known: int) 
     beams = [beam for one in live for beam in one.open]
     plain = logits - log_total(logits).astype(np.float32)
     totals = np.empty((len(beams), known), dtype=np.float32)
-    windows = (one.window for one in live for _ in one.open)
+    windows = (continued(one.limits, one.window) for one in live for _ in one.open)
     for row, (window, beam) in enumerate(zip(windows, beams, strict=True)):
         totals[row] = adjust(plain[row], settings, window, beam.ids)[:known] + np.float32(beam.total)
     wanted = 2 * (settings.beams or 1)

@@ -15,7 +15,7 @@ Scores = npt.NDArray[np.float32]
 
 
 class Limits(Protocol):
-    """What decoding has to know of a model's shape."""
+    """What decoding has to know of a model's shape; of one that has a `start` token, see `used`."""
 
     @property
     def context(self) -> int:
@@ -66,6 +66,15 @@ class Runtime(Protocol):
 
     def open(self) -> Batch:
         """A batch without rows."""
+
+
+def continued(limits: Limits, window: list[int]) -> list[int]:
+    """The part of a text that is written on: all of it; of a pair, `source <start> target`, the target.
+
+    It is what takes room in the context (a source has places of its own) and what penalties are for.
+    """
+    start = getattr(limits, "start", None)
+    return window[window.index(start) :] if start is not None and start in window else window
 
 
 def distinct(windows: list[list[int]]) -> tuple[list[list[int]], list[int]]:

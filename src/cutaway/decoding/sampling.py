@@ -27,6 +27,10 @@ LogitsProcessor = Callable[[list[int], Array], Array]
 of its own that may be changed in place -> the logits to go on with."""
 
 NEVER = np.float32("-inf")
+COLUMN = 64
+"""Scores that are looked at together when the likeliest are sought."""
+STRETCH = 256
+"""Probabilities that are summed up together when one is drawn: first the stretch is found, then the token."""
 COLDEST = 1e-7
 """Below this temperature even logits that differ in their last digit only are certain and impossible: it is greedy."""
 
@@ -168,12 +172,15 @@ def keep_top_k(logits: Array, k: int) -> Array:
     return np.where(logits < lowest_kept, NEVER, logits)
 
 
-def keep_top_p(logits: Array, p: float) -> Array:
-    """Only the likeliest stay, as many as it takes to reach the probability p; the likeliest one always does."""
+def keep_top_p(logits: Array, p: float, below: float = 0.0) -> Array:
+    """Only the likeliest stay, as many as it takes to reach the probability p; the likeliest one always does.
+
+    `below` is the probability of tokens less likely than all of these, which were left out before.
+    """
     kept = logits.copy()
     for row in kept.reshape(-1, kept.shape[-1]):
         ordered = np.sort(row)
-        line = softmax(ordered).astype(np.float64).cumsum().astype(np.float32)
+        line = (below + (1 - below) * softmax(ordered).astype(np.float64).cumsum()).astype(np.float32)
         dropped = min(int(np.searchsorted(line, np.float32(1 - p), side="right")), len(row) - 1)
         lowest = ordered[dropped]
         level = dropped - int(np.searchsorted(ordered, lowest))  # of equals the first go, until so many have gone
@@ -206,15 +213,41 @@ def log_total(logits: Array) -> Array:
 def likeliest(scores: Array, k: int) -> Array:
     """Where the k highest are, the highest first; of equals, the one of the smaller id. [..., k]"""
     k = min(k, scores.shape[-1])
+    if scores.ndim == 1 and (candidates := contenders(scores, k)) is not None:
+        return candidates[np.argsort(-scores[candidates], kind="stable")[:k]]
     found = np.sort(np.argpartition(scores, -k, axis=-1)[..., -k:], axis=-1)
     order = np.argsort(-np.take_along_axis(scores, found, axis=-1), axis=-1, kind="stable")
     return np.take_along_axis(found, order, axis=-1)
 
 
+def contenders(scores: Array, k: int) -> Array | None:
+    """The few places, in order, among which the k highest must be; None where looking for them is not worth it.
+
+    Of columns that each have a highest, the k highest of those are k scores: nothing below all of them is wanted.
+    """
+    if k * COLUMN > len(scores):
+        return None
+    columns = scores[: len(scores) // COLUMN * COLUMN].reshape(COLUMN, -1).max(axis=0)
+    found = np.flatnonzero(scores >= np.partition(columns, -k)[-k])
+    return found if len(found) >= k else None  # fewer: there is something that is no number
+
+
+def nucleus(logits: Array, p: float) -> tuple[Array, float]:
+    """The places, in order, among which the likeliest that together have probability p must be; and what the rest has.
+
+    What is left out has together less than half of 1 - p, the rest of the way is for a sort of those that are left.
+    """
+    chances, least = softmax(logits), np.float32((1 - p) / (2 * len(logits)))
+    while np.dot(chances, chances < 4 * least) < (1 - p) / 2:
+        least *= 4
+    few = np.flatnonzero(chances >= least)
+    return few, max(0.0, 1 - float(chances[few].sum(dtype=np.float64)))
+
+
 def warm(logits: Array, temperature: float) -> Array:
     """The logits divided by the temperature; at 0 only the highest stays possible, of equals the first."""
     if temperature >= COLDEST:
-        return logits / np.float32(temperature)
+        return logits if temperature == 1 else logits / np.float32(temperature)
     only = np.full_like(logits, NEVER)
     np.put_along_axis(only, logits.argmax(axis=-1)[..., None], np.float32(0), axis=-1)
     return only
@@ -222,11 +255,15 @@ def warm(logits: Array, temperature: float) -> Array:
 
 def probabilities(logits: Array, settings: Sampling) -> Array:
     """The distribution the next token is drawn from: temperature, top-k, top-p, min-p, softmax. [..., vocabulary]"""
-    logits = warm(logits, settings.temperature)
+    return truncated(warm(logits, settings.temperature), settings)
+
+
+def truncated(logits: Array, settings: Sampling, below: float = 0.0) -> Array:
+    """The distribution of logits that have their temperature: top-k, top-p, min-p, softmax. [..., vocabulary]"""
     if settings.top_k is not None:
         logits = keep_top_k(logits, settings.top_k)
     if settings.top_p is not None and settings.top_p < 1:
-        logits = keep_top_p(logits, settings.top_p)
+        logits = keep_top_p(logits, settings.top_p, below)
     if settings.min_p:
         logits = keep_min_p(logits, settings.min_p)
     return softmax(logits)
@@ -234,12 +271,28 @@ def probabilities(logits: Array, settings: Sampling) -> Array:
 
 def draw(chances: Array, uniform: float) -> int:
     """The token that a number in [0, 1) points at, on the line that the probabilities [vocabulary] divide."""
-    possible = np.flatnonzero(chances)
-    line = chances[possible].astype(np.float64).cumsum()
-    at = int(np.searchsorted(line, uniform * line[-1], side="right"))
-    return int(possible[at] if at < len(possible) else chances.argmax())
+    line = np.add.reduceat(chances, np.arange(0, len(chances), STRETCH), dtype=np.float64).cumsum()
+    point = uniform * line[-1]
+    stretch = int(np.searchsorted(line, point, side="right"))
+    if stretch == len(line):
+        return int(chances.argmax())
+    first = stretch * STRETCH
+    own = chances[first : first + STRETCH]
+    ends = own.cumsum(dtype=np.float64) + (line[stretch - 1] if stretch else 0)
+    at = int(np.searchsorted(ends, point, side="right"))
+    return first + (at if at < len(own) else int(np.flatnonzero(own)[-1]))
 
 
 def choose(logits: Array, settings: Sampling, uniform: float) -> int:
     """The token that follows these logits [vocabulary]: the highest when greedy, else drawn."""
-    return int(logits.argmax()) if settings.greedy else draw(probabilities(logits, settings), uniform)
+    if settings.greedy:
+        return int(logits.argmax())
+    logits, below = warm(logits, settings.temperature), 0.0
+    few = None
+    if settings.top_k is not None:
+        few = contenders(logits, settings.top_k)
+    elif settings.top_p is not None and settings.top_p < 1:
+        few, below = nucleus(logits, settings.top_p)
+    if few is not None and len(few):  # the others are out: the rest need not go through the whole vocabulary
+        return int(few[draw(truncated(logits[few], settings, below), uniform)])
+    return draw(truncated(logits, settings), uniform)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from cutaway.decoding.runtime import PiecewiseBatch, Runtime, Scores
+from cutaway.decoding.runtime import PiecewiseBatch, Runtime, Scores, continued
 from cutaway.decoding.sampling import Array, adjust, choose, log_total
 from cutaway.decoding.sequence import Sequence
 from cutaway.errors import CutawayError
@@ -87,7 +87,9 @@ class Scheduler:
 
     def add(self, sequence: Sequence, group: object = None) -> None:
         """The text joins at the next step, or as soon as there is room; the group with fewest at work goes first."""
-        length, context = len(sequence.prompt), self.limits.context
+        length, context = len(continued(self.limits, sequence.prompt)), self.limits.context
+        if sequence.settings.overflow == "slide" and getattr(self.limits, "start", None) is not None:
+            raise CutawayError("A window cannot slide over two texts: leave overflow at 'stop'.")
         if length > context and sequence.settings.overflow == "stop":
             raise CutawayError(
                 f"The prompt is {length:,} tokens long and this model's context is {context:,}. "
@@ -223,7 +225,8 @@ class Scheduler:
         """
         settings, uniform = sequence.settings, sequence.random.random()
         try:
-            adjusted = adjust(logits, settings, sequence.prompt or [self.limits.end], sequence.ids)
+            prompt = continued(self.limits, sequence.prompt) or [self.limits.end]
+            adjusted = adjust(logits, settings, prompt, sequence.ids)
             adjusted = adjusted[: len(sequence.codec)]
             token = choose(adjusted, settings, uniform)
         except Exception as error:

@@ -10,7 +10,7 @@ import numpy as np
 
 from cutaway.codec import Codec
 from cutaway.decoding.rng import Random
-from cutaway.decoding.runtime import Limits
+from cutaway.decoding.runtime import Limits, continued
 from cutaway.decoding.settings import Settings
 
 
@@ -76,9 +76,11 @@ class Sequence:
         self.window = self.window or [limits.end]
         if most is not None and len(self.ids) >= most:
             self.end("length", f"It has the {most:,} tokens that were asked for.")
-        elif len(self.window) >= context and self.settings.overflow == "stop":
+        elif len(continued(limits, self.window)) < context:
+            return False
+        elif self.settings.overflow == "stop":
             self.end("length", f"The context of {context:,} tokens is full.")
-        elif len(self.window) >= context:
+        else:
             kept = context - max(1, context // 4)
             self.dropped += len(self.window) - kept
             self.window = self.window[-kept:]

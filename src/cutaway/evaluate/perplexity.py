@@ -70,6 +70,7 @@ def perplexity(
 
     `words` and `detokenizer` are for a text that was brought into another form: how many words it had, and by what.
     """
+    lm.refuse_encoder("be measured by the next token")
     window, stride = windows(context_of(lm.config), window, stride)
     texts = [text] if isinstance(text, str) else list(text)
     rows = [row for one in texts for row in cut(begun(lm, one), window, stride)]

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from cutaway.inspect.metric import KL, LogitDifference, Loss, Metric, Probability, Rank
     from cutaway.inspect.runs import Run, run, written
     from cutaway.inspect.steering import Add, Apply, Direction, steering_vector
+    from cutaway.inspect.two_texts import Alignment, alignment
 
 _HOME = {
+    "Alignment": "two_texts", "alignment": "two_texts",
     "Add": "steering", "Apply": "steering", "Direction": "steering", "KL": "metric", "Loss": "metric", "Rank": "metric",
     "edges": "circuit", "paths": "circuit", "steering_vector": "steering",
     "AblateHead": "change", "AblateNeuron": "change", "Change": "change", "LogitDifference": "metric",
@@ -26,9 +28,9 @@ _HOME = {
     "Toward": "change", "changed": "change", "explain": "arithmetic", "run": "runs", "written": "runs",
 }  # fmt: skip
 __all__ = [
-    "KL", "AblateHead", "AblateNeuron", "Add", "Apply", "Change", "Direction", "LogitDifference", "Loss", "Metric",
-    "Patch", "Probability", "Rank", "Run", "Steer", "Toward", "changed", "edges", "explain", "paths", "run",
-    "steering_vector", "written",
+    "KL", "AblateHead", "AblateNeuron", "Add", "Alignment", "Apply", "Change", "Direction", "LogitDifference", "Loss",
+    "Metric", "Patch", "Probability", "Rank", "Run", "Steer", "Toward", "alignment", "changed", "edges", "explain",
+    "paths", "run", "steering_vector", "written",
 ]  # fmt: skip
 
 

@@ -182,7 +182,7 @@ def standardized(run: Run, name: str, position: int) -> Tensor:
 
 def look_up(at: At) -> Made:
     """A number read from a row of a matrix."""
-    row, matrix = at.run.ids[at.position] if at.place.inputs == ("ids",) else at.position, at.module.weight
+    row, matrix = at.run.looked_up(at.place, at.position), at.module.weight
     return Made("lookup", float(matrix[row, at.column]), {"row": row, "rows": len(matrix)})
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from cutaway.checks import is_id
 from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import Token, token
-from cutaway.models.architecture import cached, places
+from cutaway.models.architecture import Place, cached, places, start_of
 from cutaway.models.gpt2.model import GPT, Block
 from cutaway.parts.cache import Cache
 from cutaway.parts.trace import Fused, Trace, check_name, within
@@ -132,6 +132,13 @@ class Run:
             return logits if positions is None else logits[positions]
         return self.lm.model.score(hidden if positions is None else hidden[positions]).float()
 
+    def looked_up(self, place: Place, position: int) -> int:
+        """Which row of a matrix a look-up takes for a token: by its id, its position, or its segment."""
+        if place.inputs == ("segments",):
+            model = cast(Any, self.lm.model)
+            return int(model.segments_of(torch.tensor([self.ids]))[0, position])
+        return self.ids[position] if place.inputs == ("ids",) else position
+
     def layer(self, layer: int) -> int:
         """A layer's number, checked; negative ones count from the last."""
         return within("layer", layer, getattr(self.lm.config, "layers", 1))
@@ -217,7 +224,7 @@ def run(
     What a longer text has in common with the beginning of another (`after`) is taken over from there, not read again.
     """
     prompt = lm.ids(text)
-    ids = [*prompt, *lm.ids(continuation)]
+    ids = [*prompt, *(lm.ids(continuation) if len(continuation) else ())]
     return carry(lm, ids, len(prompt), changes, len(ids), after)
 
 
@@ -293,6 +300,11 @@ def check(lm: LanguageModel, ids: Sequence[int]) -> None:
     """Refuse a text with nothing to look at, or more than the model can look at."""
     if not ids:
         raise CutawayError("There is no text to inspect. Give at least one word.")
+    if start_of(lm.config) is not None:
+        raise CutawayError(
+            f"{lm.name} reads one text and writes another, and these views show models of one text. What it makes on "
+            "its way is in lm.trace(lm.pair(source, target)), by the names of its map."
+        )
     if len(ids) > getattr(lm.config, "context", len(ids)):
         raise CutawayError(
             f"The text is {len(ids):,} tokens long and {lm.name} has a context of {lm.config.context:,}. Shorten it."

@@ -167,7 +167,7 @@ def nothing(at: Here) -> Picture:
 def look_up(at: Here) -> Picture:
     """A row of a matrix, among its neighbours."""
     matrix, of_text = weight(at), at.place.inputs == ("ids",)
-    rows = around(at.run.ids[at.position] if of_text else at.position, len(matrix))
+    rows = around(at.run.looked_up(at.place, at.position), len(matrix))
     table = Part("matrix", f"{at.place.module}.weight", "weight", tuple(rows), array(matrix[rows]))
     return [table, at.own("out", at.place.name)], rows if of_text else [], tuple(matrix.shape)
 

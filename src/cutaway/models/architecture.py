@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
@@ -181,6 +181,94 @@ class Cached(Protocol):
         ...
 
 
+class Encoder(Protocol):
+    """What a model declares that reads a text in both directions at once. It writes none: there is no next token."""
+
+    encoder: bool
+    """True. It is the declaration."""
+
+    def read(
+        self, ids: Tensor, segments: Tensor | None = None, mask: Tensor | None = None, trace: Trace | None = None
+    ) -> Tensor:
+        """Token ids [row, token] as vectors [row, token, width].
+
+        `segments` [row, token] says to which of two sentences each belongs, `mask` [row, token] is False where a row
+        was filled up on its right.
+        """
+        ...
+
+    def score(self, hidden: Tensor, trace: Trace | None = None) -> Tensor:
+        """These vectors as scores over the vocabulary, refused by a model without that head."""
+        ...
+
+    def segments_of(self, ids: Tensor) -> Tensor:
+        """The segments that are meant where none are given. [row, token]"""
+        ...
+
+
+class StoredOtherwise(Protocol):
+    """What an architecture may also say, where `prefix` and `config.json` do not tell all about its files."""
+
+    def shape_with(self, shape: Any, stored: Collection[str]) -> Any:
+        """The shape as a file's tensors show it, by their names: which head is there, say."""
+        ...
+
+    def plain_name(self, stored: str) -> str:
+        """A name in a file as the table of tensors has it."""
+        ...
+
+    def file_name(self, shape: Any, plain: str) -> str:
+        """The other way round."""
+        ...
+
+
+def encoder(model: Any) -> bool:
+    """Whether a model declares itself an `Encoder`; or an architecture, that its models are."""
+    return bool(getattr(model, "encoder", False))
+
+
+class Decoding(Protocol):
+    """Where the decoder of an encoder-decoder is, in every row: what the encoder said, and what was read since."""
+
+    @property
+    def batch(self) -> int: ...
+
+    def select(self, rows: Tensor) -> None:
+        """Keep these rows, in this order; a row may be named twice (a beam that forks)."""
+        ...
+
+    def join(self, other: Any) -> None:
+        """Put the rows of another one below these."""
+        ...
+
+
+class TwoTexts(Protocol):
+    """What a model has whose shape names a `start` token: it reads one text and writes another.
+
+    A text for it is the sequence `source <start> target`, and `model(ids)` are its scores, as of any model; the shape's
+    `between` is what stands between the two. A decoder reads on from a state that holds what the encoder said.
+    """
+
+    token_embedding: nn.Embedding
+
+    def begin(self, sources: list[list[int]]) -> Decoding:
+        """The encoder reads these sources."""
+        ...
+
+    def decode(self, target: Tensor, state: Any) -> Tensor:
+        """The target's new tokens [row, token] are read; as vectors [row, token, width]."""
+        ...
+
+    def score(self, hidden: Tensor) -> Tensor:
+        """These vectors as logits."""
+        ...
+
+
+def start_of(shape: Any) -> int | None:
+    """The token that a target begins with; None for a model of one text."""
+    return getattr(shape, "start", None)
+
+
 def cached(model: Any) -> bool:
     """Whether a model declares itself `Cached`."""
     return bool(getattr(model, "cached", False))
@@ -201,9 +289,14 @@ def blocks(model: nn.Module) -> list[nn.Module]:
     return list(getattr(body(model), "blocks", ()))
 
 
-_INCLUDED = {"gpt2": "cutaway.models.gpt2.architecture"}
+_INCLUDED = {
+    "gpt2": "cutaway.models.gpt2.architecture",
+    "transformer": "cutaway.models.transformer.architecture",
+    "seq2seq": "cutaway.models.seq2seq.architecture",
+    "bert": "cutaway.models.bert.architecture",
+}
 _KNOWN: dict[str, Architecture] = {}
-_ALSO = {"cutaway-gpt2": "gpt2"}
+_ALSO = {"cutaway-gpt2": "gpt2", "marian": "transformer", "distilbert": "bert"}
 """Further types of the included models: what others must not take for theirs."""
 
 

@@ -107,7 +107,8 @@ def steps(known: Mapping[str, Place]) -> tuple[StepSpec, ...]:
         group = outside if place.block is None else part(place, known)
         found.append(StepSpec(name, operation, group, tuple(here), place.block is not None, bool(place.steps)))
     if LOGITS in known:
-        found.append(StepSpec("choice", "choose", outside, (PROBABILITIES,)))
+        name = "gap" if known[LOGITS].kind == "gap" else "choice"  # of a word that is missing, or of the next
+        found.append(StepSpec(name, "choose", outside, (PROBABILITIES,)))
     return tuple(found)
 
 
@@ -116,4 +117,7 @@ def part(place: Place, known: Mapping[str, Place]) -> str:
     if place.operation == "add" and (last := known.get(place.inputs[-1])) is not None and last.block == place.block:
         return part(last, known)
     names = place.pattern.split(".")  # blocks, *, attention, scores
-    return names[2] if len(names) > 3 else "block"
+    if len(names) > 3:
+        return names[2]
+    before = known.get(place.inputs[0]) if place.operation == "norm" else None  # a norm after a sum ends its part
+    return part(before, known) if before is not None and before.block == place.block else "block"

@@ -10,7 +10,7 @@ import torch
 
 from cutaway.decoding.prediction import Prediction
 from cutaway.errors import CutawayError
-from cutaway.models.architecture import context_of
+from cutaway.models.architecture import context_of, start_of
 from cutaway.runtime.torch_texts import halves, read_texts
 
 if TYPE_CHECKING:
@@ -58,7 +58,9 @@ class Score:
 
 def score(lm: LanguageModel, texts: list[list[int]], k: int) -> list[Score]:
     """Score every text after the end token, with the k likeliest at each place."""
-    context = context_of(lm.config)
+    context, start = context_of(lm.config), start_of(lm.config)
+    if start is not None:
+        return score_targets(lm, texts, start, k)
     for ids in texts:
         if len(ids) > context:
             raise CutawayError(
@@ -68,6 +70,17 @@ def score(lm: LanguageModel, texts: list[list[int]], k: int) -> list[Score]:
     with torch.inference_mode():
         read = read_texts(lm.model, [[lm.config.end, *ids[:-1]] for ids in texts])
         return [Score(tuple(scored(lm, ids, vectors, k))) for ids, vectors in zip(texts, read, strict=True)]
+
+
+def score_targets(lm: LanguageModel, texts: list[list[int]], start: int, k: int) -> list[Score]:
+    """Of texts `source <start> target`, score the targets."""
+    begins = [ids.index(start) if start in ids else len(ids) - 1 for ids in texts]  # without one, reading complains
+    with torch.inference_mode():
+        read = read_texts(lm.model, texts)
+        return [
+            Score(tuple(scored(lm, ids[at + 1 :], vectors[at:-1], k)))
+            for ids, at, vectors in zip(texts, begins, read, strict=True)
+        ]
 
 
 def scored(lm: LanguageModel, ids: list[int], vectors: torch.Tensor, k: int) -> list[ScoredToken]:

@@ -10,14 +10,19 @@ from torch import Tensor
 
 from cutaway.decoding.runtime import Runtime, Scores, distinct
 from cutaway.errors import CutawayError
-from cutaway.models.architecture import architecture, cached, context_of
+from cutaway.models.architecture import Decoding, TwoTexts, architecture, cached, context_of, encoder, start_of
 from cutaway.models.gpt2.model import GPT
 from cutaway.models.gpt2.shape import Config
 from cutaway.parts.cache import Cache
 
 
 def torch_runtime(model: Any) -> Runtime:
-    """What runs this model: with a KV cache, if it declares that it reads on from one."""
+    """What runs this model: with a KV cache, if it declares that it has one; an encoder-decoder by its state."""
+    if encoder(model):
+        title = architecture(model.config.kind).title
+        raise CutawayError(f"A {title} reads a text in both directions at once and has no next token: it cannot write.")
+    if start_of(model.config) is not None:
+        return EncoderDecoder(model)
     return TorchRuntime(model) if cached(model) else Rereading(model)
 
 
@@ -139,6 +144,79 @@ class Bounds:
 
     context: int
     end: int
+    start: int | None = None
+
+
+class EncoderDecoder:
+    """A model that reads one text and writes another. See `TwoTexts` in models/architecture.py."""
+
+    def __init__(self, model: TwoTexts):
+        self.model: Any = model
+
+    @property
+    def config(self) -> Bounds:
+        shape = self.model.config
+        return Bounds(context_of(shape), shape.end, shape.start)
+
+    def open(self) -> Pairs:
+        return Pairs(self)
+
+
+class Pairs:
+    """See `cutaway.decoding.runtime.Batch`. A row is `source <start> target`: the encoder reads its source once."""
+
+    def __init__(self, runtime: EncoderDecoder):
+        self.model, self.device = runtime.model, runtime.model.token_embedding.weight.device
+        self.state: Decoding | None = None
+
+    @torch.inference_mode()
+    def add(self, windows: list[list[int]]) -> Scores:
+        different, rows = distinct(windows)
+        divided = [self.divided(window) for window in different]
+        joined: Decoding | None = None
+        scores, order = [], list[int]()
+        for length in dict.fromkeys(len(target) for _, target in divided):  # mostly one: targets are yet to be written
+            numbers = [number for number, (_, target) in enumerate(divided) if len(target) == length]
+            state = self.model.begin([divided[number][0] for number in numbers])
+            targets = torch.tensor([divided[number][1] for number in numbers], device=self.device)
+            scores.append(self.model.score(self.model.decode(targets, state)[:, -1]))
+            order += numbers
+            joined = joined_with(joined, state)
+        assert joined is not None
+        picked = torch.tensor([order.index(row) for row in rows], device=self.device)
+        joined.select(picked)
+        self.state = joined_with(self.state, joined)
+        return torch.cat(scores)[picked].float().cpu().numpy()
+
+    @torch.inference_mode()
+    def step(self, tokens: list[int]) -> Scores:
+        last = torch.tensor([[token] for token in tokens], device=self.device)
+        return self.model.score(self.model.decode(last, self.state)[:, -1]).float().cpu().numpy()
+
+    @torch.inference_mode()
+    def keep(self, rows: list[int]) -> None:
+        if rows and self.state is not None:
+            self.state.select(torch.tensor(rows, device=self.device))
+        else:
+            self.state = None
+
+    def divided(self, window: list[int]) -> tuple[list[int], list[int]]:
+        """Source and target, which begins with the start token."""
+        start = self.model.config.start
+        if start not in window:
+            raise CutawayError(
+                f"This model reads one text and writes another, and these ids have no start token ({start}) between "
+                "the two. Give a text, or the ids of lm.pair(source, target)."
+            )
+        at = window.index(start)
+        return window[:at], window[at:]
+
+
+def joined_with(state: Decoding | None, other: Decoding) -> Decoding:
+    if state is None:
+        return other
+    state.join(other)
+    return state
 
 
 class Rereading:

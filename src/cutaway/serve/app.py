@@ -204,10 +204,23 @@ class OwnPagesOnly:
 
 def refuse(request: Request, error: Exception) -> Response:
     if openai.is_openai(request.url.path) or isinstance(error, openai.ApiError):
+        if isinstance(error, HTTPException) and error.status_code == 404:
+            error = otherwise(request) or error
         code, said, headers = openai.explain(error)
         return JSONResponse(said, code, headers)
     status, body = explain(error)
     return JSONResponse({"error": body}, status)
+
+
+def otherwise(request: Request) -> openai.ApiError | None:
+    """Where there is nothing because it was asked for with another method than the address answers to."""
+    for address, methods in request.app.openapi()["paths"].items():
+        if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", address), request.url.path):
+            if request.method.lower() in methods:
+                return None
+            known = ", ".join(sorted(one.upper() for one in methods))
+            return openai.ApiError(405, f"This address answers to {known}, not to {request.method}.", allow=known)
+    return None
 
 
 def explain(error: Exception) -> tuple[int, dict[str, Any]]:

@@ -239,22 +239,24 @@ class Writer:
     def observe(self, chosen: Chosen) -> None:
         job, _ = self.owner[chosen.sequence]
         if job.top is not None:
-            self.tops[chosen.sequence] = top_of(chosen.logits, job.top, len(chosen.sequence.codec))
+            logits = chosen.logits
+            self.tops[chosen.sequence] = top_of(logits, log_total(logits)[0], job.top, len(chosen.sequence.codec))
 
     def observe_prompt(self, sequence: Sequence, start: int, scores: Scores) -> None:
         job, _ = self.owner[sequence]
         found = job.prompt_scores.setdefault(sequence, [])
         following = job.targets.get(sequence, sequence.window)[start + 1 : start + 1 + len(scores)]
         for token, row in zip(following, scores, strict=False):  # after the last token comes what is written
-            found.append((float(row[token] - log_total(row)[0]), top_of(row, job.top or 0, len(sequence.codec))))
+            total = log_total(row)[0]
+            found.append((float(row[token] - total), top_of(row, total, job.top or 0, len(sequence.codec))))
 
 
-def top_of(logits: Array, count: int, known: int) -> Top:
-    """The likeliest tokens, with the model's own log-probabilities."""
+def top_of(logits: Array, total: float, count: int, known: int) -> Top:
+    """The likeliest tokens, with the model's own log-probabilities; `total` makes these of its logits."""
     if not count:
         return []
     best = likeliest(logits[:known], count)
-    chances = logits[best] - log_total(logits)[0]
+    chances = logits[best] - total
     return list(zip(best.tolist(), chances.tolist(), strict=True))
 
 

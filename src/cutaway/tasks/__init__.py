@@ -14,20 +14,22 @@ from cutaway.errors import CutawayError, nearest
 from cutaway.plugins import load_plugins
 from cutaway.tasks.classes import Choice, Classification, ClassTask, Entailment, Labelled, Similarity
 from cutaway.tasks.conversation import Chat, Completion
+from cutaway.tasks.masked import MaskedWords
 from cutaway.tasks.performance import Performances
 from cutaway.tasks.sequences import Language, Summary, Translation
 from cutaway.tasks.task import Arrays, Batch, Example, LeftOut, Loss, Record, Task, save_task
 
 __all__ = [
     "TASKS", "Arrays", "Batch", "Chat", "Choice", "ClassTask", "Classification", "Completion", "Entailment", "Example",
-    "Labelled", "Language", "LeftOut", "Loss", "Performances", "Record", "Similarity", "Summary", "Task", "Translation",
-    "load_task", "register", "save_task", "task_from",
+    "Labelled", "Language", "LeftOut", "Loss", "MaskedWords", "Performances", "Record", "Similarity", "Summary", "Task",
+    "Translation", "load_task", "register", "save_task", "task_from",
 ]  # fmt: skip
 
 TASKS: dict[str, type[Any]] = {
     kind.name: kind
     for kind in (
         Language, Completion, Chat, Translation, Summary, Classification, Entailment, Similarity, Choice, Performances,
+        MaskedWords,
     )
 }  # fmt: skip
 """Every kind of task, by its name."""
@@ -71,8 +73,11 @@ def fitting(value: Any, kind: Any, what: str) -> Any:
         if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
             return tuple(value)
         raise CutawayError(f"{what} must be a list of texts, not {value!r}.")
+    if kind is float and type(value) is int:
+        return float(value)
     if not isinstance(value, kinds) or isinstance(value, bool) != (bool in kinds):  # Python counts True among its ints
-        wanted = "text" if str in kinds else "true or false" if bool in kinds else "a whole number"
+        named = {str: "text", bool: "true or false", float: "a number"}
+        wanted = next((name for one, name in named.items() if one in kinds), "a whole number")
         raise CutawayError(f"{what} must be {wanted}, not {value!r}.")
     return value
 
@@ -85,9 +90,9 @@ def load_task(folder: str | Path) -> Task:
     opened = open_checkpoint(folder)
     path, settings = opened.task_file, opened.read_task()
     if not path.exists():
-        from cutaway.tasks.foreign import foreign_classification
+        from cutaway.tasks.foreign import foreign_task, is_encoder
 
-        return foreign_classification(Path(folder)) or Language()
+        return foreign_task(Path(folder)) or (MaskedWords() if is_encoder(Path(folder)) else Language())
     if not isinstance(settings, dict):
         raise CutawayError(f"{path} should hold a JSON object {{...}}, and holds a {type(settings).__name__}.")
     try:

@@ -18,6 +18,7 @@ from cutaway.errors import CutawayError
 from cutaway.language_model import LanguageModel
 from cutaway.models.architecture import context_of
 from cutaway.tasks import TASKS, ClassTask, Example, LeftOut, Record, Summary, Task, Translation, load_task
+from cutaway.tasks.encoder_head import EncoderClassifier
 from cutaway.tasks.head import Classifier, by_record, read_classifier
 from cutaway.tasks.sequences import Pair, Progress
 from cutaway.tasks.task import text
@@ -61,14 +62,18 @@ class Judgement:
 class TextClassifier:
     """A classifier with its tokenizer and its task: records in, classes out."""
 
-    def __init__(self, model: Classifier, tokenizer: Tokenizer, task: ClassTask, name: str = "model"):
+    def __init__(
+        self, model: Classifier | EncoderClassifier, tokenizer: Tokenizer, task: ClassTask, name: str = "model"
+    ):
         if model.score.out_features != task.outputs:
             raise CutawayError(
                 f"The head of {name} gives {model.score.out_features} scores and its task asks for {task.outputs}: "
                 "they do not belong together."
             )
         self.model, self.tokenizer, self.name = model.eval(), tokenizer, name
-        self.task: ClassTask = task.within(model.gpt.config.context)
+        self.task: ClassTask = task.within(model.body.config.context)
+        if model.body.config.end_token is None:  # a BERT, whose config.json does not say which token [SEP] is
+            model.body.config = model.body.config.but(end_token=tokenizer.end)
 
     @torch.inference_mode()
     def scores(self, forms: Sequence[list[Example]]) -> Tensor:

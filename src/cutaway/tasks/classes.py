@@ -5,6 +5,9 @@
     similarity       the same with first and second, and once more the other way round; the two score rows are added
     choice           <|start|> context <|delimiter|> choice <|extract|> for each choice; softmax over the choices
 
+An encoder (BERT) reads `[CLS] text [SEP]` and `[CLS] first [SEP] second [SEP]` instead, and the layer reads the pooled
+vector of [CLS] (encoder_head.py).
+
 A text that is too long is cut by the rule its task states, and what was cut is counted.
 """
 
@@ -16,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from cutaway.errors import CutawayError, nearest
+from cutaway.models.architecture import architecture, body, encoder
 from cutaway.tasks.scores import Score, accuracy
 from cutaway.tasks.task import (
     Arrays,
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from cutaway.tasks.answer import Judgement, TextClassifier
+    from cutaway.tasks.encoder_head import EncoderClassifier
     from cutaway.tasks.head import Classifier
     from cutaway.text.tokenizer import Tokenizer
 
@@ -51,6 +56,12 @@ class ClassTask(Task):
     label: ClassVar[str] = "label"
     """The field of a record that holds its class."""
     verb: ClassVar[str] = "classify"
+    encoder: bool = False
+
+    @property
+    def specials(self) -> tuple[str, ...]:
+        """An encoder's vocabulary has its own: [CLS] and [SEP]."""
+        return () if self.encoder else (START, DELIMITER, EXTRACT)
 
     @property
     def together(self) -> int:
@@ -73,6 +84,20 @@ class ClassTask(Task):
         """The record as the model reads it, `rows` sequences, whether its class is known or not."""
         raise NotImplementedError
 
+    def for_model(self, shape: Any) -> Self:
+        return replace(self, encoder=encoder(architecture(shape.kind)))  # type: ignore[type-var]
+
+    def label_tables(self) -> dict[str, Any]:
+        """The names of the classes, as `config.json` has them."""
+        labels = ["score"] if self.outputs == 1 else [self.class_name(number) for number in range(self.classes)]
+        return {
+            "id2label": {str(number): label for number, label in enumerate(labels)},
+            "label2id": {label: number for number, label in enumerate(labels)},
+        }
+
+    def settings(self) -> dict[str, Any]:
+        return {key: value for key, value in super().settings().items() if key != "encoder" or value}
+
     def examples(self, record: Record, tokenizer: Tokenizer) -> list[Example]:
         label = {"label": [self.class_of(record)]}
         return [replace(form, arrays=label) for form in self.forms(record, tokenizer)]
@@ -88,14 +113,19 @@ class ClassTask(Task):
         return label_loss(model(batch["inputs"], batch["last"]), batch["labels"], self, scale)
 
     def with_head(self, model: nn.Module) -> nn.Module:
+        from cutaway.tasks.encoder_head import EncoderClassifier
         from cutaway.tasks.head import Classifier
 
-        return Classifier(model, self.outputs)
+        return (EncoderClassifier if encoder(model) else Classifier)(model, self.outputs)
 
     def save(self, model: nn.Module, tokenizer: Tokenizer, folder: Path) -> None:
+        from cutaway.tasks.encoder_head import write_encoder_classifier
         from cutaway.tasks.head import write_classifier
 
-        write_classifier(cast("Classifier", model), tokenizer, self, folder)
+        if encoder(body(model)):
+            write_encoder_classifier(cast("EncoderClassifier", model), tokenizer, self, folder)
+        else:
+            write_classifier(cast("Classifier", model), tokenizer, self, folder)
 
     def answer(
         self,
@@ -124,8 +154,8 @@ class Labelled(ClassTask):
     """The names of the classes, in order; a record's label is one of these, or its number in this list, from 0."""
     limit: int | None = None
     """The longest an example may be, in tokens, with its separators; None takes the model's context."""
-
-    specials: ClassVar[tuple[str, ...]] = (START, DELIMITER, EXTRACT)
+    encoder: bool = False
+    """Whether it is for an encoder: `[CLS] text [SEP]`. The model to go on from decides."""
 
     def __post_init__(self) -> None:
         require_limit(self, least=len(self.specials) + len(self.fields) - 1)
@@ -188,11 +218,15 @@ class Classification(Labelled):
     fields: ClassVar[tuple[str, ...]] = ("text", "label")
 
     @property
-    def specials(self) -> tuple[str, ...]:  # type: ignore[override]
-        return (START, EXTRACT) if self.separators else ()
+    def specials(self) -> tuple[str, ...]:
+        return (START, EXTRACT) if self.separators and not self.encoder else ()
 
     def forms(self, record: Record, tokenizer: Tokenizer) -> list[Example]:
         given = text(record, "text", self)
+        if self.encoder:
+            ids = tokenizer.encode(given)
+            keep = len(ids) if self.limit is None else min(len(ids), self.limit - 2)
+            return [Example(framed(tokenizer, self, ids[:keep]), cut=len(ids) - keep)]
         around = [[token(tokenizer, special, self)] for special in self.specials] or [[], []]
         ids = tokenizer.encode(given if self.separators else record["text"])
         keep = len(ids) if self.limit is None else min(len(ids), self.limit - len(self.specials))
@@ -239,10 +273,11 @@ class Choice(ClassTask):
     """How many choices every record has; 0: as many as the first record of the data."""
     limit: int | None = None
     """The longest an example may be, in tokens, with its separators; None takes the model's context."""
+    encoder: bool = False
+    """Whether it is for an encoder: `[CLS] context [SEP] choice [SEP]`. The model to go on from decides."""
 
     name: ClassVar[str] = "choice"
     fields: ClassVar[tuple[str, ...]] = ("context", "choices", "label")
-    specials: ClassVar[tuple[str, ...]] = (START, DELIMITER, EXTRACT)
     outputs: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
@@ -325,6 +360,16 @@ def cut_to_fit(first: list[int], second: list[int], limit: int | None) -> tuple[
     return first[: len(first) - off[0]], second[: len(second) - off[1]], excess
 
 
-def pair(first: list[int], second: list[int], cut: int, tokenizer: Tokenizer, task: Task) -> Example:
+def framed(tokenizer: Any, task: Task, *texts: list[int]) -> list[int]:
+    """What an encoder reads: `[CLS] first [SEP]`, or `[CLS] first [SEP] second [SEP]`."""
+    if not hasattr(tokenizer, "frame"):
+        raise CutawayError(f"{task.name.capitalize()} on an encoder needs a WordPiece vocabulary, and this is another.")
+    ids: list[int] = tokenizer.frame(*texts)
+    return ids
+
+
+def pair(first: list[int], second: list[int], cut: int, tokenizer: Tokenizer, task: ClassTask) -> Example:
+    if task.encoder:
+        return Example(framed(tokenizer, task, first, second), cut=cut)
     start, delimiter, extract = (token(tokenizer, special, task) for special in (START, DELIMITER, EXTRACT))
     return Example([start, *first, delimiter, *second, extract], cut=cut)

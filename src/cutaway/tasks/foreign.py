@@ -1,4 +1,4 @@
-"""Classifiers that transformers wrote: no task.json, but a config.json that names the classes."""
+"""Folders that others wrote: no task.json, but a config.json that names classes, or says that it is a translator."""
 
 from __future__ import annotations
 
@@ -9,8 +9,20 @@ from cutaway.checkpoint.files import read_json
 from cutaway.checkpoint.shape import CONFIG
 from cutaway.errors import CutawayError
 from cutaway.tasks.classes import Classification
+from cutaway.tasks.sequences import Translation
+from cutaway.tasks.task import Task
+from cutaway.text.sentencepieces import END, START
 
 ARCHITECTURE = "GPT2ForSequenceClassification"
+ENCODERS = ("bert", "distilbert")
+"""The model types that read in both directions."""
+
+
+def foreign_task(folder: Path) -> Task | None:
+    """The task of a folder without task.json, as far as its config.json tells."""
+    if (folder / CONFIG).is_file() and read_json(folder / CONFIG).get("model_type") == "marian":
+        return Translation(separator=START, source_end=END)
+    return foreign_classification(folder)
 
 
 def foreign_classification(folder: Path) -> Classification | None:
@@ -19,12 +31,26 @@ def foreign_classification(folder: Path) -> Classification | None:
     if not path.is_file():
         return None
     config = read_json(path)
+    if config.get("model_type") in ENCODERS:
+        named = [str(one) for one in config.get("architectures") or ()]
+        if not any(one.endswith("ForSequenceClassification") for one in named):
+            return None
+        try:
+            return Classification(labels_of(config), encoder=True)
+        except CutawayError as error:
+            raise CutawayError(f"{path}: {error}") from None
     if ARCHITECTURE not in (config.get("architectures") or ()) and not has_head(folder):
         return None
     try:
         return Classification(labels_of(config), separators=False, padding=padding_of(config))
     except CutawayError as error:
         raise CutawayError(f"{path}: {error}") from None
+
+
+def is_encoder(folder: Path) -> bool:
+    """Whether a folder holds a model that reads in both directions, as its config.json has it."""
+    path = folder / CONFIG
+    return path.is_file() and read_json(path).get("model_type") in ENCODERS
 
 
 def has_head(folder: Path) -> bool:

@@ -16,9 +16,10 @@ from cutaway.checkpoint import huggingface, names
 from cutaway.checkpoint.files import Lazy
 from cutaway.checkpoint.shape import CONFIG, read_huggingface
 from cutaway.errors import CutawayError
-from cutaway.models.architecture import architecture
+from cutaway.models.architecture import architecture, encoder
 from cutaway.models.gpt2.model import GPT
 from cutaway.tasks import Arrays, Batch, ClassTask, Loss, Task, load_task, save_task
+from cutaway.tasks.encoder_head import EncoderClassifier, read_encoder_classifier
 from cutaway.tasks.task import padded
 
 if TYPE_CHECKING:
@@ -103,12 +104,10 @@ def describe(classifier: Classifier, task: ClassTask, dtype: torch.dtype) -> dic
     """`config.json` for a classifier."""
     config = classifier.gpt.config
     padding = getattr(task, "padding", None)
-    labels = ["score"] if task.outputs == 1 else [task.class_name(number) for number in range(task.classes)]
     return {
         **huggingface.describe(config, dtype),
         "architectures": ["GPT2ForSequenceClassification"],
-        "id2label": {str(number): label for number, label in enumerate(labels)},
-        "label2id": {label: number for number, label in enumerate(labels)},
+        **task.label_tables(),
         # Never the last of a row, so that transformers finds each row's last token.
         "pad_token_id": config.end if padding is None else padding,
     }
@@ -116,9 +115,12 @@ def describe(classifier: Classifier, task: ClassTask, dtype: torch.dtype) -> dic
 
 def read_classifier(
     folder: Path, device: torch.device | str | None = None, dtype: torch.dtype | None = None
-) -> Classifier:
+) -> Classifier | EncoderClassifier:
     """The classifier in a folder, ready to run."""
-    config = read_huggingface(folder).but(tied=True)
+    config = read_huggingface(folder)
+    if encoder(architecture(config.kind)):
+        return read_encoder_classifier(huggingface.read_model(folder, config, device, dtype), folder)
+    config = config.but(tied=True)
     source = huggingface.find_weights(folder)
     tensors = huggingface.read_tensors(source)
     if SCORE not in tensors:
@@ -141,7 +143,7 @@ def read_base(folder: Path, task: Task, change: Callable[[nn.Module], nn.Module]
     """The model in a folder to go on from, `change`d; under its own head, if that is for this very task."""
     if not ((folder / CONFIG).is_file() and SCORE in huggingface.read_tensors(huggingface.find_weights(folder))):
         return task.with_head(change(checkpoint.read_model(folder)))
-    classifier = read_classifier(folder)
+    classifier = cast(Classifier, read_classifier(folder))
     body, own = change(classifier.gpt), load_task(folder)
     own = own if task.limit is None else own.within(task.limit)
     if classifier.score.out_features != task.outputs or own.settings() != task.settings():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cutaway.errors import CutawayError
 from cutaway.tasks.scores import Score, bleu, rouge
@@ -48,7 +48,13 @@ class Written(Task):
     def loss(self, model: nn.Module, batch: Mapping[str, Tensor], scale: float = 1.0) -> Loss:
         from cutaway.tasks.token_loss import token_loss
 
-        return Loss(token_loss(model, batch["inputs"], batch["targets"], scale))
+        smoothing = self.smoothing if model.training else 0.0  # held-out data is measured by the plain loss
+        return Loss(token_loss(model, batch["inputs"], batch["targets"], scale, smoothing))
+
+    @property
+    def smoothing(self) -> float:
+        """Label smoothing: the share of each target's weight that all tokens divide between them."""
+        return 0.0
 
     def question(self, example: Arrays) -> tuple[list[int], list[int]] | None:
         ids, answer = example["ids"].tolist(), int(example["answer"][0])
@@ -57,6 +63,13 @@ class Written(Task):
 
 class Pair(Written):
     """What translations and summaries share: a text in, and one out that a record has the right answer to."""
+
+    @property
+    def two_texts(self) -> bool:
+        return len(self.specials) == 1
+
+    def shape_settings(self, tokenizer: Tokenizer) -> dict[str, Any]:
+        return {"start_token": token(tokenizer, self.specials[0], self)}
 
     def answer(
         self, model: LanguageModel, records: Sequence[Record], beams: int = 4, progress: Progress | None = None
@@ -127,6 +140,10 @@ class Translation(Pair):
     """If given, stands between target and source: the pair read the other way round is learned as well."""
     limit: int | None = None
     """The longest a pair may be, in tokens, with its separators; None takes the model's context."""
+    source_end: str = ""
+    """If given, a special token that ends the source, before the separator: Marian's `</s>`."""
+    smoothing: float = 0.0
+    """Label smoothing in training: the share of each target's weight that all tokens divide between them."""
 
     name: ClassVar[str] = "translation"
     verb: ClassVar[str] = "translate"
@@ -135,6 +152,8 @@ class Translation(Pair):
     def __post_init__(self) -> None:
         require_separators(self)
         require_limit(self, least=4)
+        if not 0 <= self.smoothing < 1:
+            raise CutawayError(f"Label smoothing must be at least 0 and below 1, not {self.smoothing}.")
 
     @property
     def specials(self) -> tuple[str, ...]:
@@ -151,7 +170,8 @@ class Translation(Pair):
         return replace(self, separator=self.back, back=self.separator)
 
     def examples(self, record: Record, tokenizer: Tokenizer) -> list[Example]:
-        source, target = (tokenizer.encode(text(record, field, self)) for field in self.fields)
+        source = self.source(record, tokenizer)
+        target = tokenizer.target.encode(text(record, "target", self))
         length = len(source) + len(target) + 2
         if self.limit is not None and length > self.limit:
             raise LeftOut(f"The pair is {length:,} tokens long, and at most {self.limit:,} fit.")
@@ -161,13 +181,17 @@ class Translation(Pair):
 
     def prompt_and_cut(self, record: Record, tokenizer: Tokenizer) -> tuple[list[int], int]:
         """The source and its separator, nothing cut; refused if no room is left for a translation."""
-        ids = [*tokenizer.encode(text(record, "source", self)), token(tokenizer, self.separator, self)]
+        ids = [*self.source(record, tokenizer), token(tokenizer, self.separator, self)]
         if self.limit is not None and len(ids) >= self.limit:
             raise LeftOut(
                 f"A text of {len(ids) - 1:,} tokens is too long to be translated: "
                 f"with its translation it must fit into {self.limit:,}. Split it into sentences."
             )
         return ids, 0
+
+    def source(self, record: Record, tokenizer: Tokenizer) -> list[int]:
+        ids = tokenizer.encode(text(record, "source", self))
+        return [*ids, token(tokenizer, self.source_end, self)] if self.source_end else ids
 
     def measure(self, answers: list[str], references: list[str]) -> Score:
         return bleu(answers, references)

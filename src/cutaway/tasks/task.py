@@ -136,9 +136,29 @@ class Task:
         """How many tokens a new model of packed data should look back, where nobody says."""
         return 256
 
+    @property
+    def new_model(self) -> Mapping[str, Any]:
+        """What a new model for it is: its `kind`, and fields of its shape."""
+        return {"kind": "gpt2"}
+
+    def learn_tokenizer(self, texts: Iterable[str], size: int, progress: Callable[[int], None] | None) -> Tokenizer:
+        """A new vocabulary for such a model, with the task's separators."""
+        from cutaway.text.tokenizer import Tokenizer
+
+        return Tokenizer.train(texts, size, ("<|endoftext|>", *self.specials), progress)
+
     def own_tokenizer(self) -> Tokenizer | None:
         """The vocabulary of a task whose records are no texts; None where one is learned, or that of a model taken."""
         return None
+
+    @property
+    def two_texts(self) -> bool:
+        """Whether an encoder-decoder can learn it: an example is a source, one token that divides, and a target."""
+        return False
+
+    def shape_settings(self, tokenizer: Tokenizer) -> dict[str, Any]:
+        """What a new model's shape must know of the task, if it has such a field: the token that answers begin with."""
+        return {}
 
     def known_by(self, record: Record) -> Any:
         """What a record is known by when some are held out: those that are equal in it stay on one side."""
@@ -157,6 +177,10 @@ class Task:
         if not is_dataclass(self) or "limit" not in [one.name for one in fields(self)]:
             return self
         return replace(self, limit=min(limit, self.limit or limit))
+
+    def for_model(self, shape: Any) -> Self:
+        """The same task for a model of this shape: an encoder reads other forms than a model that writes."""
+        return self
 
     def learn_classes(self, records: Iterable[Record]) -> Self:
         """The same task, its classes (if it has any and does not know them) as these records have them."""

@@ -80,12 +80,16 @@ class Tokenizer:
 
     @classmethod
     def from_folder(cls, folder: Path) -> Tokenizer:
-        """The tokenizer whose files are in a folder: byte-level BPE, or WordPiece if there is only a vocab.txt."""
-        others = ("vocab.json", "merges.txt", "encoder.json", "vocab.bpe")
-        if (folder / "vocab.txt").is_file() and not any((folder / name).is_file() for name in others):
+        """The tokenizer whose files are in a folder: byte-level BPE, WordPiece, or Marian's."""
+        if (folder / "source.spm").is_file():
+            from cutaway.text import sentencepieces
+
+            return sentencepieces.read_sentencepieces(folder)
+        if (folder / "vocab.txt").is_file() or (folder / "tokenizer.json").is_file():
             from cutaway.text import wordpiece
 
-            return wordpiece.read_wordpiece(folder)
+            if wordpiece.holds_wordpiece(folder):
+                return wordpiece.read_wordpiece(folder)
         return cls(read_vocabulary(folder))
 
     def save(self, folder: str | Path) -> None:
@@ -191,6 +195,11 @@ class Tokenizer:
         if self._vocabulary.end is None:
             raise CutawayError(f"{self._vocabulary.source} has no {END}. Add one: tokenizer.with_specials([{END!r}]).")
         return self._vocabulary.specials[self._vocabulary.end]
+
+    @property
+    def target(self) -> Tokenizer:
+        """What cuts the answers of a model that reads one text and writes another: itself, except for Marian's."""
+        return self
 
     @property
     def specials(self) -> dict[str, int]:

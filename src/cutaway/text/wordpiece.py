@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,8 @@ SPECIALS = {
     "mask_token": "[MASK]",
 }
 CLOSING = ".,!?;:)]}%"
+LEAST = 64
+"""A vocabulary has room for so many tokens besides the special ones."""
 
 
 class WordPiece(Tokenizer):
@@ -49,6 +51,7 @@ class WordPiece(Tokenizer):
         if unknown not in tokens:
             raise CutawayError(f"{source} has no {unknown}, the token for unknown text.")
         self._end = next((name for name in (eos, names["sep_token"]) if name in tokens), None)
+        self._roles = names
         lower = settings.get("do_lower_case", True) is not False
         engine = tokenizers.Tokenizer(models.WordPiece(tokens, unk_token=unknown, max_input_chars_per_word=100))
         engine.normalizer = normalizers.BertNormalizer(
@@ -73,6 +76,51 @@ class WordPiece(Tokenizer):
         engine = self._with_specials if special else self._ordinary
         ids: list[int] = engine.encode(text, add_special_tokens=False).ids
         return ids
+
+    def encode_batch(self, texts: Sequence[str], special: bool = False) -> list[list[int]]:
+        """`encode` for each of many texts, on all cores."""
+        engine = self._with_specials if special else self._ordinary
+        whole = [text.encode("utf-8", "replace").decode() for text in texts]
+        return [one.ids for one in engine.encode_batch_fast(whole, add_special_tokens=False)]
+
+    def special(self, role: str) -> int:
+        """The id of `[CLS]`, `[SEP]`, `[MASK]`, `[PAD]` or `[UNK]`, whatever this vocabulary calls it."""
+        name = self._roles[f"{role}_token"]
+        if name not in self._tokens:
+            raise CutawayError(f"{self._source} has no {name}, which this needs.")
+        return self._tokens[name]
+
+    def frame(self, first: Sequence[int], second: Sequence[int] | None = None) -> list[int]:
+        """What BERT reads: `[CLS] first [SEP]`, or `[CLS] first [SEP] second [SEP]`."""
+        start, end = self.special("cls"), self.special("sep")
+        return [start, *first, end] if second is None else [start, *first, end, *second, end]
+
+    @classmethod
+    def train(
+        cls,
+        texts: Iterable[str],
+        size: int,
+        specials: Sequence[str] = (),
+        progress: Callable[[int], None] | None = None,
+        lower: bool = True,
+    ) -> WordPiece:
+        """A new vocabulary of at most `size` tokens, learned from texts, which are read one at a time and not kept.
+
+        With `lower`, capitals and accents are taken away, as in BERT's uncased models.
+        """
+        from tokenizers import trainers
+
+        named = dict.fromkeys((*SPECIALS.values(), *specials))
+        if size < len(named) + LEAST:
+            raise CutawayError(f"A vocabulary of {size:,} tokens is too small: give {len(named) + LEAST:,} or more.")
+        settings = {"do_lower_case": lower}
+        engine = cls({name: at for at, name in enumerate(named)}, settings)._ordinary
+        trainer = trainers.WordPieceTrainer(
+            vocab_size=size, special_tokens=list(named), limit_alphabet=min(1_000, size // 4), show_progress=False
+        )
+        engine.train_from_iterator(_told([texts] if isinstance(texts, str) else texts, progress), trainer)
+        notes = {str(at): {"content": name, "special": True} for at, name in enumerate(named)}
+        return cls(engine.get_vocab(with_added_tokens=True), {**settings, "added_tokens_decoder": notes})
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """The bytes of these tokens, with a space wherever two words would run together."""
@@ -149,9 +197,10 @@ class WordPieceStream(StreamDecoder):
 
     def add(self, id: int) -> str:  # noqa: A002
         token = self._pieces.spelling(id)
-        inside = token.startswith(INSIDE) and token not in self._pieces.specials
+        inside = token.startswith(INSIDE) and token not in self._pieces._specials
         piece = token.removeprefix(INSIDE) if inside else token
-        apart = not inside and (_spaced(self._last[-1:]) or self._last[-1:] in CLOSING) and _spaced(piece[:1])
+        before = self._last in self._pieces._specials or _spaced(self._last[-1:]) or self._last[-1:] in CLOSING
+        apart = not inside and before and (token in self._pieces._specials or _spaced(piece[:1]))
         space = " " if apart and self._last else ""
         self._last = piece
         return space + piece
@@ -161,17 +210,35 @@ class WordPieceStream(StreamDecoder):
         return ""
 
 
+def holds_wordpiece(folder: Path) -> bool:
+    """Whether the tokenizer in a folder is WordPiece: a vocab.txt and no files of another, or so its document says."""
+    others = ("vocab.json", "merges.txt", "encoder.json", "vocab.bpe")
+    if (folder / VOCAB).is_file() and not any((folder / name).is_file() for name in others):
+        return True
+    path = folder / DOCUMENT
+    if not path.is_file() or b'"WordPiece"' not in path.read_bytes():
+        return False
+    model = _object(path).get("model")
+    return isinstance(model, dict) and model.get("type") == "WordPiece"
+
+
 def read_wordpiece(folder: Path) -> WordPiece:
-    """The tokenizer in a folder with `vocab.txt`."""
+    """The tokenizer in a folder with `vocab.txt`, or with `tokenizer.json` alone."""
     settings: dict[str, Any] = {}
+    document = _object(folder / DOCUMENT) if (folder / DOCUMENT).is_file() else {}
+    if document:
+        settings |= _settings_of(document, folder / DOCUMENT)
     for name in ("special_tokens_map.json", CONFIG):
         if (folder / name).is_file():
-            try:
-                found = json.loads((folder / name).read_text(encoding="utf-8"))
-            except (OSError, ValueError, RecursionError) as error:
-                raise CutawayError(f"{folder / name} cannot be read: {error}.") from None
-            settings |= found if isinstance(found, dict) else {}
+            settings |= {key: one for key, one in _object(folder / name).items() if one is not None}
     path = folder / VOCAB
+    if not path.is_file():
+        path = folder / DOCUMENT
+        vocabulary = document["model"].get("vocab")
+        if not isinstance(vocabulary, dict) or not all(type(one) is int for one in vocabulary.values()):
+            raise CutawayError(f"{path} should have a table of tokens and their numbers, and has none.")
+        added = {_text(one): one["id"] for one in document.get("added_tokens") or () if isinstance(one, dict)}
+        return WordPiece({**vocabulary, **added}, settings, str(path))
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -181,6 +248,42 @@ def read_wordpiece(folder: Path) -> WordPiece:
         twice = next(token for i, token in enumerate(tokens) if token in tokens[:i])
         raise CutawayError(f"{path} has {twice!r} on two lines, so it is not clear which number it has.")
     return WordPiece({token: i for i, token in enumerate(tokens)}, settings, str(path))
+
+
+def _object(path: Path) -> dict[str, Any]:
+    """What a JSON file holds; nothing, if it holds something else than an object."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CutawayError(f"{path} cannot be read: {error}.") from None
+    return found if isinstance(found, dict) else {}
+
+
+def _settings_of(document: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The settings that a `tokenizer.json` states in its own way; refused, if it cuts texts by another rule."""
+    normalizer, cutter = document.get("normalizer") or {}, document.get("pre_tokenizer") or {}
+    if normalizer.get("type") != "BertNormalizer" or cutter.get("type") != "BertPreTokenizer":
+        raise CutawayError(
+            f"{path} is not a byte-level BPE, nor WordPiece by BERT's rules: it cuts texts by another rule than BERT's."
+        )
+    names = {
+        "lowercase": "do_lower_case",
+        "strip_accents": "strip_accents",
+        "handle_chinese_chars": "tokenize_chinese_chars",
+    }
+    found = {ours: normalizer[theirs] for theirs, ours in names.items() if normalizer.get(theirs) is not None}
+    notes = {str(one["id"]): one for one in document.get("added_tokens") or () if isinstance(one, dict) and "id" in one}
+    return found | ({"added_tokens_decoder": notes} if notes else {})
+
+
+def _told(texts: Iterable[str], progress: Callable[[int], None] | None) -> Iterator[str]:
+    """The texts, and after each how many characters there have been."""
+    done = 0
+    for text in texts:
+        yield text.encode("utf-8", "replace").decode()
+        done += len(text)
+        if progress:
+            progress(done)
 
 
 def _text(entry: Any) -> str:

@@ -11,6 +11,7 @@ from torch import nn
 from cutaway.checkpoint.locate import locate
 from cutaway.models.architecture import architecture, tensors
 from cutaway.tasks.head import read_base
+from cutaway.text.tokenizer import Tokenizer
 from cutaway.train import lora
 from cutaway.train.distributed import Team
 from cutaway.train.plan import new_shape
@@ -23,10 +24,13 @@ def build_model(ready: Setup, team: Team) -> nn.Module:
     torch.manual_seed(recipe.train.seed)
     if recipe.model.from_:
         model = read_base(
-            locate(recipe.model.from_), task, lambda body: with_vocabulary(body, vocabulary, recipe.model.dropout)
+            locate(recipe.model.from_),
+            task,
+            lambda body: with_vocabulary(body, vocabulary, recipe.model.dropout, ready.tokenizer),
         )
     else:
-        shape = new_shape(recipe, vocabulary, dropout=recipe.model.dropout, end_token=ready.tokenizer.end)
+        known = {"end_token": ready.tokenizer.end, **task.shape_settings(ready.tokenizer)}
+        shape = new_shape(recipe, task, vocabulary, dropout=recipe.model.dropout, **known)
         model = task.with_head(architecture(shape.kind).build(shape))
     if recipe.lora.rank:
         lora.adapt(model, recipe.lora.rank, recipe.lora.alpha)
@@ -34,9 +38,11 @@ def build_model(ready: Setup, team: Team) -> nn.Module:
 
 
 @torch.no_grad()
-def with_vocabulary(model: Any, entries: int, dropout: float) -> nn.Module:
+def with_vocabulary(model: Any, entries: int, dropout: float, tokenizer: Tokenizer | None = None) -> nn.Module:
     """The same model with at least so many entries, and this dropout. New entries begin near the mean of the old."""
     changes = {"vocabulary": max(entries, getattr(model.config, "vocabulary", 0)), "dropout": dropout}
+    if tokenizer is not None and getattr(model.config, "end_token", 0) is None:  # its files do not say
+        changes["end_token"] = tokenizer.end
     shape = replace(
         model.config, **{one.name: changes[one.name] for one in fields(model.config) if one.name in changes}
     )

@@ -54,6 +54,8 @@ def learning_rate(step: int, settings: Train, expected: float | None = None) -> 
         return settings.learning_rate * step / warm_up
     if settings.schedule == "constant":
         return settings.learning_rate
+    if settings.schedule == "inverse_sqrt":
+        return settings.learning_rate * math.sqrt(max(1.0, warm_up) / step)
     start = max(warm_up, steps - decay) if settings.schedule == "wsd" else warm_up
     gone = min(1.0, max(0.0, (step - start) / max(1, steps - start)))
     left = 0.5 * (1 + math.cos(math.pi * gone)) if settings.schedule == "cosine" else 1 - gone

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from statistics import median
 from typing import Any
 
 import torch
 
 from cutaway import processor
-from cutaway.errors import CutawayError
-from cutaway.models.architecture import architecture, count_parameters
+from cutaway.errors import CutawayError, nearest
+from cutaway.models.architecture import architecture, count_parameters, places, start_of
+from cutaway.models.steps import LOGITS
 from cutaway.tasks import Task
 from cutaway.tasks.token_loss import token_loss
 from cutaway.train.events import Choice
@@ -27,8 +28,6 @@ from cutaway.train.optimizer import make_optimizer
 from cutaway.train.recipe import Recipe, Train, seconds
 from cutaway.train.threads import computing_in, threads_for
 
-NEW = "gpt2"
-"""The kind of a new model; of another kind, training goes on from a folder."""
 LADDER = (
     (2, 64), (3, 96), (4, 128), (4, 192), (6, 256), (6, 320), (6, 384), (8, 448), (8, 512), (10, 640), (12, 768),
     (16, 896), (24, 1024), (36, 1280), (48, 1600),
@@ -183,7 +182,8 @@ def choose_rows(plan: Plan, facts: Facts, world: int, device: torch.device) -> N
 def choose_shape(plan: Plan, facts: Facts, speed: Speed, device: torch.device) -> None:
     """The shape of a new model."""
     recipe, train = plan.recipe, plan.recipe.train
-    open_keys = [key for key in ("layers", "width", "heads") if not recipe.decided(f"model.{key}")]
+    known = {one.name for one in fields(architecture(recipe.model.kind or facts.task.new_model["kind"]).Shape)}
+    open_keys = [key for key in ("layers", "width", "heads") if key in known and not recipe.decided(f"model.{key}")]
     if facts.config is not None or not open_keys:
         return
     shapes = dict.fromkeys(shape(recipe, facts, layers, width) for layers, width in LADDER)
@@ -240,17 +240,29 @@ def shape(recipe: Recipe, facts: Facts, layers: int = 0, width: int = 0) -> Any:
     heads = model.heads or next(
         n for n in range(max(1, width // (64 if width >= 256 else 32)), 0, -1) if width % n == 0
     )
-    return new_shape(recipe, facts.vocabulary, width=width, layers=model.layers or layers, heads=heads)
+    return new_shape(recipe, facts.task, facts.vocabulary, width=width, layers=model.layers or layers, heads=heads)
 
 
-def new_shape(recipe: Recipe, vocabulary: int, **more: Any) -> Any:
-    """The shape of a new model, as the recipe has it and with what is said beside it."""
-    model = recipe.model
+def new_shape(recipe: Recipe, task: Task, vocabulary: int, **more: Any) -> Any:
+    """The shape of a new model for a task, as the recipe has it and with what is said beside it."""
+    model, fixed = recipe.model, dict(task.new_model)
+    kind = fixed.pop("kind")
     said: dict[str, Any] = {
         "width": model.width, "layers": model.layers, "heads": model.heads, "context": model.context,
     }  # fmt: skip
     said |= {"positions": model.positions} if model.positions else {}
-    return architecture(NEW).Shape(**{"vocabulary": vocabulary, **said, **more})
+    made = architecture(model.kind or kind)
+    known = {one.name for one in fields(made.Shape)}
+    if model.positions and "positions" not in known:
+        raise CutawayError(f"model.positions cannot be set for {task.name}: a {made.title} has absolute positions.")
+    for name in model.shape:
+        if name not in known:
+            raise CutawayError(f"model.shape has {name!r}, which a {made.title} has not.{nearest(name, known)}")
+    given = {"vocabulary": vocabulary, **said, **more, **fixed, **model.shape}
+    try:
+        return made.Shape(**{name: value for name, value in given.items() if name in known})
+    except TypeError as error:
+        raise CutawayError(f"model.shape is not that of a {made.title}: {error}.") from None
 
 
 def width_of(shape: Any) -> int:
@@ -269,7 +281,8 @@ def per_epoch(facts: Facts, train: Train) -> float:
 
 def operations(config: Any, length: int) -> float:
     """Floating-point operations to train on one token: six for each weight it meets, and attention's."""
-    met = config.layers * (4 * config.width**2 + 2 * config.width * config.mlp_width) + config.vocabulary * config.width
+    inner = getattr(config, "mlp_width", 2 * config.width)  # a recurrent layer has two matrices, each for its gates
+    met = config.layers * (4 * config.width**2 + 2 * config.width * inner) + config.vocabulary * config.width
     return 6.0 * met + 6.0 * config.layers * config.width * length
 
 
@@ -281,12 +294,19 @@ def measure_on(device: torch.device, patience: float = 5.0) -> Speed:
             model = architecture(config.kind).build(config).to(device)
             prepare_blocks(model, compiled=False, recompute=False)
             ids = torch.randint(0, config.vocabulary, (rows, length + 1), device=device)
+            if (start := start_of(config)) is not None:  # two texts of equal length
+                ids[ids == start] = config.end
+                ids[:, length // 2] = start
         optimizer = make_optimizer(model, Train(learning_rate=1e-4))
+        scores_words = LOGITS in places(config)
 
         def step() -> float:
             begun = time.perf_counter()
             with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"):
-                loss = token_loss(model, ids[:, :-1], ids[:, 1:], 1 / (rows * length))
+                if scores_words:
+                    loss = token_loss(model, ids[:, :-1], ids[:, 1:], 1 / (rows * length))
+                else:
+                    loss = model(ids[:, :-1]).float().square().mean()
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()

@@ -15,7 +15,7 @@ from typing import Any
 
 from cutaway.errors import CutawayError, nearest
 
-SCHEDULES = ("cosine", "linear", "constant", "wsd")
+SCHEDULES = ("cosine", "linear", "constant", "wsd", "inverse_sqrt")
 OPTIMIZERS = ("adamw", "muon")
 POSITIONS = ("absolute", "relative")
 PRECISIONS = ("auto", "float32", "bfloat16")
@@ -27,6 +27,10 @@ class Model:
 
     from_: str = ""
     """The model to start from: builtin, a folder, or a name on the hub. Default: a new one."""
+    kind: str = ""
+    """The kind of a new model: gpt2, transformer, seq2seq, or another that is registered. Default: gpt2."""
+    shape: Mapping[str, Any] = field(default_factory=dict)
+    """More of a new model's shape, by the fields of its kind: `{ norm = "pre" }`, `{ cell = "lstm" }`."""
     layers: int = 0
     """The number of blocks. Default: chosen to fit the data and the time."""
     width: int = 0
@@ -110,13 +114,14 @@ class Train:
     learning_rate: float = 0.0
     """The peak learning rate. Default: chosen by the size of the model."""
     schedule: str = "cosine"
-    """The learning-rate schedule after warm-up: cosine, linear, constant, or wsd (warm-up, stable, decay)."""
+    """The learning-rate schedule after warm-up: cosine, linear, constant, wsd (warm-up, stable, decay), or inverse_sqrt
+    (the Transformer paper's: down with the root of the step)."""
     warm_up: float = 0.02
     """The number of warm-up steps; below 1, a share of all steps."""
     decay: float = 0.2
     """The number of decay steps in wsd; below 1, a share of all steps."""
     final: float = 0.1
-    """The final learning rate, as a share of the peak; not used by constant."""
+    """The final learning rate, as a share of the peak; not used by constant and inverse_sqrt."""
     weight_decay: float = 0.1
     """Weight decay of the matrices; biases and norms are not decayed."""
     betas: tuple[float, float] = (0.9, 0.95)
@@ -340,7 +345,7 @@ def typed_value(section: str, key: str, value: Any) -> Any:
         and isinstance(value, Mapping)
     ):
         return dict(value)
-    raise CutawayError(f"{section}.{key} must be {NAMES.get(kind, 'a table of columns')}, not {value!r}.")
+    raise CutawayError(f"{section}.{key} must be {NAMES.get(kind, 'a table')}, not {value!r}.")
 
 
 NAMES: dict[Any, str] = {

@@ -87,7 +87,8 @@ def saved_model(recipe: Recipe, task: Task, tokenizer: Tokenizer, saved: Path, f
     """The weights of a checkpoint, written as a model of its own."""
     shape = checkpoint.read_config(locate(recipe.model.from_)) if recipe.model.from_ else None
     if shape is None:
-        shape = new_shape(recipe, len(tokenizer), dropout=recipe.model.dropout, end_token=tokenizer.end)
+        known = {"end_token": tokenizer.end, **task.shape_settings(tokenizer)}
+        shape = new_shape(recipe, task, len(tokenizer), dropout=recipe.model.dropout, **known)
     elif hasattr(shape, "vocabulary"):
         shape = replace(shape, vocabulary=max(shape.vocabulary, len(tokenizer)))
     model = task.with_head(architecture(shape.kind).build(shape))

@@ -7,7 +7,7 @@ What comes out is a `Setup`: task, tokenizer, data in tokens, and the whole reci
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from cutaway import checkpoint
 from cutaway.checkpoint.locate import locate
 from cutaway.errors import CutawayError
 from cutaway.home import cutaway_home
-from cutaway.models.architecture import architecture
+from cutaway.models.architecture import Architecture, architecture
 from cutaway.tasks import LeftOut, Record, Task, load_task, task_from
 from cutaway.text.tokenizer import Tokenizer
 from cutaway.train import kept, resuming
@@ -84,7 +84,10 @@ def set_up(recipe: Recipe, team: Team, tell: Listener) -> Setup:
     config = checkpoint.read_config(base) if base else None
     own = base is not None and not any(key.startswith("task.") for key in recipe.set_keys)
     task = load_task(base) if base and own else task_from(recipe.task)
+    kind = recipe.model.kind or task.new_model["kind"]
+    check_two_texts(task, architecture(kind if config is None else config.kind))
     if config is not None:
+        task = task.for_model(config)
         check_same_shape(recipe, config)
         for key in ("context", "vocabulary"):
             if hasattr(config, key):
@@ -162,9 +165,8 @@ def find_tokenizer(plan: Plan, task: Task, base: Path | None, tell: Listener) ->
             )
         learned_from = texts_of(recipe, task, every=max(1, size // ENOUGH))
         tell(Progress("vocabulary", 0, min(size, ENOUGH)))
-        specials = ("<|endoftext|>", *task.specials)
-        tokenizer = Tokenizer.train(
-            learned_from, wanted, specials, lambda done: tell(Progress("vocabulary", done, min(size, ENOUGH)))
+        tokenizer = task.learn_tokenizer(
+            learned_from, wanted, lambda done: tell(Progress("vocabulary", done, min(size, ENOUGH)))
         )
     missing = [name for name in task.specials if name not in tokenizer.specials]
     return tokenizer.with_specials(missing) if missing else tokenizer
@@ -221,8 +223,22 @@ def require_enough(dataset: Dataset, task: Task) -> None:
         raise CutawayError(f"There is only {count:,} record to learn from: give more.")
 
 
+def check_two_texts(task: Task, kind: Architecture) -> None:
+    """Refuse a task of one text for a model of two, or one that translates both ways."""
+    if "start_token" in {one.name for one in fields(kind.Shape)} and not task.two_texts:
+        raise CutawayError(
+            f"A {kind.title} reads one text and writes another, and cannot learn {task.name} like this: train it for "
+            "translation in one direction, or for summary."
+        )
+
+
 def check_same_shape(recipe: Recipe, config: Any) -> None:
     """Refuse a recipe for another model than the one it goes on from."""
+    if recipe.model.kind not in ("", config.kind):
+        raise CutawayError(
+            f"The recipe says model.kind = {recipe.model.kind}, and {recipe.model.from_} is a {config.kind}: leave "
+            "model.kind out, or leave model.from out to begin a new model."
+        )
     for key in ("layers", "width", "heads", "vocabulary"):
         said, has = getattr(recipe.model, key), getattr(config, key, 0)
         if said and has and said != has:

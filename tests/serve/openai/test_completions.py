@@ -40,6 +40,25 @@ def test_the_text_is_what_the_model_writes_alone_whole_or_streamed(server, alone
     assert pieces[-1]["choices"][0]["finish_reason"] == choice["finish_reason"]
 
 
+def test_a_piece_says_how_the_text_ended_only_if_it_is_the_last(server, monkeypatch):
+    """Also where several tokens are handed over at once: who reads up to the first reason must have the whole text."""
+    from cutaway.serve.writer import Job
+
+    async def late(job):
+        left = {index for index, _ in enumerate(job.sequences)}
+        some = []
+        while left:
+            some.append(await job.ready.get())
+            left -= {step.index for step in some if step.reason}
+        yield some
+
+    monkeypatch.setattr(Job, "steps", late)
+    pieces = events(server.post("/v1/completions", prompt=PROMPT, max_tokens=9, n=2, seed=3, stream=True).text)
+    for index in (0, 1):
+        *before, last = [one["choices"][0] for one in pieces if one["choices"][0]["index"] == index]
+        assert before and last["finish_reason"] and not any(one["finish_reason"] for one in before)
+
+
 def test_a_stream_tells_the_usage_when_it_is_asked(server):
     options = {"include_usage": True}
     found = events(server.post("/v1/completions", prompt=PROMPT, stream=True, stream_options=options).text)
@@ -74,9 +93,11 @@ def test_log_probabilities_are_the_models_own_streamed_or_not(server, served_lm,
     told = choice["logprobs"]
     assert told["token_logprobs"] == pytest.approx(wanted.logprobs, abs=1e-4)
     assert len(told["tokens"]) == len(wanted.ids) == len(told["text_offset"])
-    assert all(20 <= len(one) <= 21 or len(set(one)) < 20 for one in told["top_logprobs"])
-    for top, token, value in zip(told["top_logprobs"], told["tokens"], told["token_logprobs"], strict=True):
-        assert top[token] == value
+    for at, (top, token) in enumerate(zip(told["top_logprobs"], told["tokens"], strict=True)):
+        chances = served_lm.logits([*wanted.prompt_ids, *wanted.ids[:at]])[-1].log_softmax(-1)
+        best = chances[: len(served_lm.tokenizer)].topk(20).values.tolist()
+        assert sorted(top.values(), reverse=True)[:20] == pytest.approx(best, abs=1e-3)  # no two are written alike
+        assert top[token] == told["token_logprobs"][at] and len(top) <= 21
     streamed = events(server.post("/v1/completions", prompt=PROMPT, stream=True, **asked).text)
     for name, values in told.items():
         parts = [one["choices"][0]["logprobs"] for one in streamed]
@@ -150,6 +171,19 @@ def test_mistakes_come_in_openais_form(server, body, status, param):
     error = answer.json()["error"]
     assert set(error) == {"message", "type", "param", "code"} and error["message"].endswith((".", "?"))
     assert param is None or error["param"].startswith(param)
+
+
+def test_one_who_forgets_the_kind_or_the_method_is_told(server):
+    """`curl -d` alone says that it sends a form, and a browser that opens the address asks with GET."""
+    body = b'{"prompt": "x", "max_tokens": 1}'
+    for kind in ("application/x-www-form-urlencoded", "text/plain"):
+        answer = server.http.post("/v1/completions", content=body, headers={"Content-Type": kind})
+        assert answer.status_code == 415 and "Content-Type: application/json" in answer.json()["error"]["message"]
+    answer = server.http.get("/v1/completions")
+    assert (
+        answer.status_code == 405 and answer.headers["Allow"] == "POST" and "POST" in answer.json()["error"]["message"]
+    )
+    assert server.http.get("/v1/nothing").status_code == 404
 
 
 def test_chat_is_refused_clearly_without_a_template(server):

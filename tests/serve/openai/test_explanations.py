@@ -96,6 +96,7 @@ def test_what_cannot_be_explained_is_refused_in_a_sentence(server, path, body, s
 def test_each_streamed_token_comes_with_what_was_asked(server, served_lm, alone):
     wanted = alone(TEXT, max_tokens=4, temperature=0)
     asked = ["lens", {"view": "attention", "layer": 1, "head": 0}, "saliency"]
+    asked += [{"view": "tensors", "names": ["blocks.*.residual"], "layers": [-1]}]
     body = {"prompt": TEXT, "max_tokens": 4, "temperature": 0, "explain": asked}
     answer = server.post("/v1/completions", stream=True, **body).text
     told = [json.loads(part.removeprefix("data: ")) for part in answer.split("\n\n")[:-2]]
@@ -103,16 +104,26 @@ def test_each_streamed_token_comes_with_what_was_asked(server, served_lm, alone)
     assert len(explained) == len(wanted.ids)
     prompt = len(wanted.prompt_ids)
     for at, (token, one) in enumerate(zip(wanted.ids, explained, strict=True)):
-        assert set(one) == {"lens", "attention", "saliency"}
+        assert set(one) == {"lens", "attention", "saliency", "tensors"}
         assert one["lens"]["chosen"][0]["id"] == token and one["lens"]["positions"] == [prompt + at - 1]
         assert one["lens"]["rank"][-1] == [1]  # greedy: after the last layer it was the likeliest
         assert one["saliency"]["targets"][0]["token"]["id"] == token
         weights = np.array(one["attention"]["weights"], dtype=float)
         assert np.nansum(weights) == pytest.approx(1, abs=1e-3)
+        [(name, hidden)] = one["tensors"].items()
+        written = served_lm.trace(wanted.prompt_ids + wanted.ids[:at])[name][-1:].numpy()
+        np.testing.assert_allclose(hidden["values"], written, rtol=1e-3, atol=1e-3)
     whole = server.complete(**body)["choices"][0]
     assert whole["explain"] == explained
     bad = server.post("/v1/completions", prompt=TEXT, explain=["nothing"])
     assert bad.status_code == 404 and "nothing" in bad.json()["error"]["message"]
+    for wrong in (
+        ["lens", {"view": "lens", "k": 2}],
+        [{"view": "tensors", "names": ["blocks.9.residual"]}],
+        ["tensors"],
+    ):
+        refused = server.post("/v1/completions", prompt=TEXT, explain=wrong)
+        assert refused.status_code == 400 and refused.json()["error"]["message"]
 
 
 CHANGES = [

@@ -36,6 +36,8 @@ def test_a_server_for_others_does_not_begin_without_a_key(serve, keys):
     keys.revoke("me")
     with pytest.raises(CutawayError, match="there is none"):
         serve(**ELSEWHERE)
+    with pytest.raises(CutawayError, match="require_keys"):
+        serve(require_keys=True)
 
 
 def test_every_address_with_something_behind_it_asks_for_a_key(serve, keys):

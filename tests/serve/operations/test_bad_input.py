@@ -165,6 +165,62 @@ def test_tricks_with_headers_get_an_answer_and_no_5xx(serve):
         assert answer.headers.get("x-request-id", "").isprintable()
 
 
+POST, GET = (f"{method} HTTP/1.1\r\nHost: 127.0.0.1\r\n" for method in ("POST /v1/completions", "GET /v1/models"))
+HEADS = [
+    f"{POST}Content-Length: 2\r\nContent-Length: 40\r\n\r\n{{}}",
+    f"{POST}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    f"{POST}Transfer-Encoding: chunked\r\n\r\nffffffffffffffff1\r\n{{}}\r\n",
+    f"{GET}Host: evil.example\r\n\r\n",
+    f"{GET}Authorization: Bearer a\r\nAuthorization: Bearer b\r\n\r\n",
+    f"{GET}X-Long: {'x' * 2_000_000}\r\n\r\n",
+    "GET /v1/models HTTP/1.1\r\nHost : 127.0.0.1\r\n\r\n",
+    "GET /v1/models HTTP/1.1\nHost: evil.example\n\n",
+    "GET /v1/models\r\nevil HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    "GET http://evil.example/v1/models HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+    "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + "\x00" * 64,  # TLS at a port without it
+    "\x00" * 1_000,
+]
+
+
+def test_heads_that_two_readers_could_read_in_two_ways_get_no_answer_but_a_refusal(settings):
+    """Raw bytes on a socket; after each of them the server answers the next one who asks."""
+    import threading
+
+    import uvicorn
+
+    from cutaway.serve import start
+    from cutaway.serve.server import create_server
+
+    listener = start.bind()
+    app = create_server(settings)
+    server = uvicorn.Server(
+        uvicorn.Config(app, http=httptools_protocol(settings.receive_seconds), log_level="critical")
+    )
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+
+    def told(sent: bytes) -> bytes:
+        with socket.create_connection(listener.getsockname()) as client:
+            client.settimeout(60)
+            try:
+                client.sendall(sent)
+                client.shutdown(socket.SHUT_WR)
+                return b"".join(iter(lambda: client.recv(1_000), b""))
+            except OSError as error:  # it is closed before all was sent
+                assert not isinstance(error, TimeoutError)
+                return b""
+
+    try:
+        for head in HEADS:
+            answer = told(head.encode("latin-1"))
+            assert not answer or answer[9:10] == b"4", (head[:80], answer[:200])
+            well = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+            assert told(well).startswith(b"HTTP/1.1 200"), head[:80]
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
 def test_more_requests_than_are_taken_are_told_to_come_again():
     import asyncio
 

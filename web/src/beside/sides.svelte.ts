@@ -17,7 +17,7 @@ export type Side = 'left' | 'right';
 /** Which side this window is; none in the window around both. */
 export const side = ((new URLSearchParams(location.search).get('side') ?? '') as Side | '') || null;
 
-/** What is compared on each page; on the others the page stands there twice. */
+/** What is compared on each page; on the others its numbers are, as they stand (marking.ts). */
 const COMPARED: Record<string, string> = { predict: 'next', change: 'next', map: 'next', walk: 'stream', attention: 'attention', layers: 'layers', causes: 'causes', neurons: 'neurons', generate: 'written', weights: 'weights' };
 
 interface Told {

@@ -10,26 +10,39 @@ export type Language = keyof typeof LANGUAGES;
 const FORMS: Record<Language, Intl.LDMLPluralRule[]> = { en: ['one', 'other'], 'zh-Hans': ['other'], ru: ['one', 'few', 'many'] };
 const FRACTION: Record<Language, number> = { en: 1, 'zh-Hans': 0, ru: 1 };
 
-const files = import.meta.glob<Messages>('../messages/*/*.json', { eager: true, import: 'default' });
+/** As text: a reader has one language, and only that one's messages are made into objects before the first paint. */
+const files = import.meta.glob<string>('../messages/*/*.json', { eager: true, query: '?raw', import: 'default' });
 
-export const catalogue: Record<Language, Messages> = { en: {}, 'zh-Hans': {}, ru: {} };
-for (const [path, messages] of Object.entries(files)) {
-  const [, language, part] = /messages\/([^/]+)\/([^/]+)\.json$/.exec(path) ?? [];
-  for (const [key, message] of Object.entries(messages)) catalogue[language as Language][`${part}.${key}`] = message;
+function read(language: Language): Messages {
+  const found: Messages = {};
+  for (const [path, written] of Object.entries(files)) {
+    const [, of, part] = /messages\/([^/]+)\/([^/]+)\.json$/.exec(path) ?? [];
+    if (of !== language) continue;
+    for (const [key, message] of Object.entries(JSON.parse(written) as Messages)) found[`${part}.${key}`] = message;
+  }
+  return found;
 }
+const known: Partial<Record<Language, Messages>> = {};
+export const catalogue = (language: Language): Messages => (known[language] ??= read(language));
+
+/** Making one takes longer than all that a page says with it. */
+const rules: Partial<Record<Language, Intl.PluralRules>> = {};
+const numbers: Partial<Record<Language, Intl.NumberFormat>> = {};
 
 /**
  * A message with its values put in. `{name}` is the value, a number with its groups; `{n|# token|# tokens}` is the form that
  * the language wants for the number n, which stands for `#`.
  */
 export function compose(message: string, language: Language, values: Values = {}): string {
-  const rules = new Intl.PluralRules(language);
-  const write = (value: string | number): string => (typeof value === 'number' ? new Intl.NumberFormat(language).format(value) : value);
+  if (!message.includes('{')) return message;
+  // A browser's first formatter takes ten milliseconds: small numbers, the only ones before the first paint, need none.
+  const plain = (value: number): boolean => Number.isInteger(value) && value >= 0 && value < 1000;
+  const write = (value: string | number): string => (typeof value === 'string' ? value : plain(value) ? String(value) : (numbers[language] ??= new Intl.NumberFormat(language)).format(value));
   return message.replace(/\{(\w+)((?:\|[^|}]*)*)\}/g, (whole, name: string, forms: string) => {
     const value = values[name];
     if (value === undefined) return whole;
     if (!forms) return write(value);
-    const at = FORMS[language].indexOf(rules.select(Number(value)));
+    const at = FORMS[language].indexOf((rules[language] ??= new Intl.PluralRules(language)).select(Number(value)));
     const form = forms.slice(1).split('|')[at < 0 ? FRACTION[language] : at] ?? '';
     return form.replace('#', write(value));
   });

@@ -1,4 +1,4 @@
-/** How wide words are: boxes and margins are made for the words they hold. */
+/** How wide words are, for boxes and margins that are made for the words they hold; and when the page can be measured. */
 
 let pen: CanvasRenderingContext2D | null = null;
 
@@ -15,4 +15,13 @@ export const LONGEST = 76;
 /** How far labels that lean to the right reach past the last of their columns, at least `step` pixels apart. */
 export function overhang(labels: string[], step: number, size = 12): number {
   return Math.max(0, ...labels.map((label, i) => Math.min(LONGEST, wide(label, size, 700)) * 0.58 + 6 - (labels.length - i - 0.5) * step));
+}
+
+/**
+ * Measure before the next paint, when all that changes has changed: asked at once, the browser would lay the page out for every
+ * effect that asks. Gives the way back, for an effect to return.
+ */
+export function beforePaint(run: () => void): () => void {
+  const frame = requestAnimationFrame(run);
+  return () => cancelAnimationFrame(frame);
 }

@@ -39,6 +39,7 @@ export interface Trace {
 /** What a model has that does not say otherwise: not every kind has layers and heads. */
 const PLAIN: Shape = { layers: 1, heads: 1, width: 0, head_width: 0, mlp_width: 0, vocabulary: 0, context: Infinity };
 const TYPING = 120;
+const PLAYING = 600;
 export const USUAL: Place = {
   page: 'predict',
   model: site?.model ?? 'builtin',
@@ -65,6 +66,8 @@ class Moment {
   /** Whether the tour is taken on this text, and not on that of its steps. */
   own = $state(false);
   present = $state(false);
+  /** Whether a story is being played: the address then follows at rest, since writing it costs more than a frame has. */
+  playing = $state(false);
   /** What stands on the other side; null: there is one side. */
   beside = $state.raw<Beside | null>(null);
   /** What only one page knows, by page. */
@@ -205,7 +208,7 @@ class Moment {
     $effect.root(() => {
       $effect(() => {
         void write(this.place());
-        const timer = setTimeout(() => this.#stand(), 60);
+        const timer = setTimeout(() => this.#stand(), this.playing ? PLAYING : 60);
         return () => clearTimeout(timer);
       });
       this.#asked = keepAsking<Trace>(

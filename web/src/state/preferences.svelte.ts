@@ -72,8 +72,8 @@ export const preferences = new Preferences();
 
 /** The message of this key in the reader's language. */
 export function t(key: string, values?: Values): string {
-  const message = catalogue[preferences.language][key] ?? catalogue.en[key];
+  const message = catalogue(preferences.language)[key] ?? catalogue('en')[key];
   return message === undefined ? key : compose(message, preferences.language, values);
 }
 
-export const known = (key: string): boolean => key in catalogue.en;
+export const known = (key: string): boolean => key in catalogue(preferences.language);

@@ -52,7 +52,7 @@ export interface Given {
   steps: (Partial<Written> & { name: string; use?: string })[];
 }
 
-const files = import.meta.glob<Written>('./[0-9]*.json', { eager: true, import: 'default' });
+const files = import.meta.glob<string>('./[0-9]*.json', { eager: true, query: '?raw', import: 'default' });
 
 /** What a step sets on a model, with what was found there; on a text of the reader's own, the rest. */
 export function placeOf({ name, page, place }: Step, model: string, facts: Facts | null, text = place.text ?? ''): Place {
@@ -70,7 +70,7 @@ const shown = (step: Step): boolean => pages.some((page) => page.name === step.p
 
 export const steps: Step[] = Object.entries(files)
   .sort(([a], [b]) => (a < b ? -1 : 1))
-  .map(([path, step]) => ({ ...step, name: /\d+-([\w-]+)\.json$/.exec(path)![1]! }))
+  .map(([path, step]) => ({ ...(JSON.parse(step) as Written), name: /\d+-([\w-]+)\.json$/.exec(path)![1]! }))
   .filter(shown);
 
 /** The steps of a tour that somebody wrote, each whole. */

@@ -22,6 +22,7 @@ from cutaway.errors import CutawayError
 from cutaway.models.gpt2.shape import Config
 from cutaway.parts.cache import Cache
 from cutaway.parts.gelu import gelu_tanh
+from cutaway.parts.mask import causal_mask
 from cutaway.parts.trace import UNWATCHED, Trace, Watch
 
 ACTIVATION: dict[str, Callable[[Tensor], Tensor]] = {
@@ -263,15 +264,3 @@ class GPT(nn.Module):
                 parameter.normal_(std=0.02 / math.sqrt(2 * self.config.layers))
             else:
                 parameter.normal_(std=0.02)
-
-
-def causal_mask(queries: int, keys: int, padding: Tensor | None, device: torch.device) -> Tensor:
-    """True where a query (row) attends to a key (column): not the future, not padding. [batch or 1, 1, query, key]"""
-    key = torch.arange(keys, device=device)
-    mask = (key[None, :] <= torch.arange(keys - queries, keys, device=device)[:, None])[None, None]
-    if padding is None:
-        return mask
-    real = key[None] >= padding[:, None]  # [batch, key]
-    # A padding token looks at itself, so that its softmax is a number; nobody ever looks at it.
-    itself = key[None, :] == torch.arange(keys - queries, keys, device=device)[:, None]
-    return mask & real[:, None, None] | itself

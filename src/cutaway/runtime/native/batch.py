@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from cutaway.decoding.runtime import Scores, distinct
 from cutaway.runtime.native.engine import Engine, Text
 from cutaway.runtime.native.prefixes import Prefixes
-from cutaway.runtime.native.speculation import Drafter, LookUp, Pace, SmallModel
+from cutaway.runtime.native.speculation import Drafter, FirstOf, LookUp, SmallModel, Usual
 
 ROWS_TO_GUESS = 2
 """With more texts at once the arithmetic, not the reading of weights, takes the time: nothing is guessed."""
@@ -18,7 +20,6 @@ class Row:
 
     def __init__(self, text: Text, ids: list[int], drafter: Drafter | None):
         self.text, self.ids, self.drafter = text, ids, drafter
-        self.pace = Pace()
         self.ahead: list[tuple[int, Scores]] = []  # tokens read already, and the scores after each
         self.guessed = 0
         self.aside = False
@@ -35,26 +36,30 @@ class Row:
         if self.ahead and self.ahead[0][0] == token:
             scores = self.ahead.pop(0)[1]
             if not self.ahead:
-                self.pace.learn(self.guessed, self.guessed)
+                self.learn(self.guessed)
             return scores
         if self.ahead:
-            self.pace.learn(self.guessed - len(self.ahead), self.guessed)
+            self.learn(self.guessed - len(self.ahead))
             self.ahead = []
         if len(self.text) >= len(self.ids):
             self.text.trim(len(self.ids) - 1)
         return None
 
+    def learn(self, right: int) -> None:
+        if self.drafter:
+            self.drafter.learn(right, self.guessed)
+
     def guess(self) -> list[int]:
         """Tokens to be read along with the last one."""
         room = self.text.engine.config.context - len(self.ids)
-        most = min(self.pace.next(), room) if self.drafter else 0
-        return self.drafter.draft(self.ids, most) if self.drafter and most > 0 else []
+        return self.drafter.draft(self.ids, room) if self.drafter and room > 0 else []
 
 
 def new_drafter(engine: Engine) -> Drafter | None:
     if engine.draft is not None:
         return SmallModel(engine.draft)
-    return LookUp() if engine.look_up else None
+    usual = [Usual(engine.ngrams, engine.cost)] if engine.ngrams is not None else []
+    return FirstOf([LookUp(), *usual]) if engine.look_up else None
 
 
 class NativeBatch:
@@ -78,7 +83,10 @@ class NativeBatch:
             may_guess = len(self.rows) <= ROWS_TO_GUESS
             guesses = [row.guess() if may_guess else [] for row in reading]
             new = [[row.ids[-1], *guess] for row, guess in zip(reading, guesses, strict=True)]
+            begun = time.perf_counter()
             scores = self.engine.read([row.text for row in reading], new, [len(ids) for ids in new])
+            if len(reading) == 1:
+                self.engine.cost.took(len(new[0]), time.perf_counter() - begun)
             if len(reading) == len(self.rows) == len(scores):
                 return scores
             parts = iter(np.split(scores, np.cumsum([len(ids) for ids in new[:-1]])))

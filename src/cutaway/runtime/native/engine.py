@@ -18,7 +18,9 @@ from cutaway.errors import CutawayError
 from cutaway.models.gpt2.shape import Config
 from cutaway.processor import pretended
 from cutaway.runtime.native.library import default_threads, need, shape_of
+from cutaway.runtime.native.ngrams import NGrams
 from cutaway.runtime.native.pack import Packed
+from cutaway.runtime.native.reading_cost import Cost
 
 
 class Text:
@@ -61,9 +63,12 @@ class Engine:
     def __init__(self, packed: Packed, threads: int | None = None, kernels: str = ""):
         self.packed, self.library = packed, need()
         self.look_up = True
-        """Whether one text alone is read ahead on guesses from its own past (see draft.py): only the speed changes."""
+        """Whether one text alone is read ahead on guesses (see speculation.py): only the speed changes."""
+        self.ngrams: NGrams | None = None
+        """What usually follows: guesses where the text's own past has none."""
         self.draft: Engine | None = None
         """A smaller model that guesses instead."""
+        self.cost = Cost()
         self.threads = threads or default_threads()
         found = self.library.cutaway_kernels((kernels or pretended()).encode())
         if found is None and not kernels:
@@ -84,7 +89,15 @@ class Engine:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy opens the same weights anew: what the kernels hold cannot be copied."""
-        return Engine, (self.packed, self.threads, self.kernels), {"look_up": self.look_up, "draft": self.draft}
+        return (
+            Engine,
+            (self.packed, self.threads, self.kernels),
+            {
+                "look_up": self.look_up,
+                "ngrams": self.ngrams,
+                "draft": self.draft,
+            },
+        )
 
     @property
     def config(self) -> Config:

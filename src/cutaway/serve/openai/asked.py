@@ -30,6 +30,8 @@ class News:
     text: str
     told: list[Told]
     explained: dict[str, Any] | None = None
+    finish_reason: str | None = None
+    """How the text ended, if this is the end of it: what comes in one piece with it may have come before."""
 
 
 @dataclass
@@ -127,7 +129,7 @@ class Asked:
                     explained = None
                     if self.body.explain and step.token is not None and step.reason != "end":
                         explained = await self.following[step.index].explain(step.token)
-                    found.append(News(choice, text, told, explained))
+                    found.append(News(choice, text, told, explained, choice.finish_reason))
                 yield found
             ended = True
         finally:

@@ -145,7 +145,7 @@ async def stream(asked: Asked, spoken: Spoken) -> AsyncIterator[bytes]:
             parts = []
             for one in some:
                 first = one.choice.index not in begun
-                if not (one.text or one.told or one.choice.reason or one.explained is not None or first):
+                if not (one.text or one.told or one.finish_reason or one.explained is not None or first):
                     continue
                 begun.add(one.choice.index)
                 parts.append(event({**spoken(asked, one, first), **usage}))
@@ -165,7 +165,7 @@ def piece(asked: Asked, news: News, first: bool) -> dict[str, Any]:
     """One piece of a completion."""
     choice = news.choice
     logprobs = choice.completion_logprobs(news.told) if asked.top is not None and news.told else None
-    said = {"index": choice.index, "text": news.text, "logprobs": logprobs, "finish_reason": choice.finish_reason}
+    said = {"index": choice.index, "text": news.text, "logprobs": logprobs, "finish_reason": news.finish_reason}
     return {**head(asked, "text_completion"), "choices": [said | explained(news)]}
 
 
@@ -174,7 +174,7 @@ def delta(asked: Asked, news: News, first: bool) -> dict[str, Any]:
     choice = news.choice
     logprobs = choice.chat_logprobs(news.told) if asked.top is not None and news.told else None
     own = {"role": "assistant", "content": news.text} if first else {"content": news.text} if news.text else {}
-    said = {"index": choice.index, "delta": own, "logprobs": logprobs, "finish_reason": choice.finish_reason}
+    said = {"index": choice.index, "delta": own, "logprobs": logprobs, "finish_reason": news.finish_reason}
     return {**head(asked, "chat.completion.chunk"), "choices": [said | explained(news)]}
 
 

@@ -34,13 +34,17 @@ class ApiError(Exception):
         param: str | None = None,
         code: str | None = None,
         retry_after: float | None = None,
+        allow: str = "",
     ):
         super().__init__(message)
         self.status, self.param, self.code, self.retry_after = status, param, code, retry_after
+        self.allow = allow
 
     @property
     def headers(self) -> dict[str, str]:
-        return {} if self.retry_after is None else {"Retry-After": str(max(1, math.ceil(self.retry_after)))}
+        """When to come again, and by which methods."""
+        again = {} if self.retry_after is None else {"Retry-After": str(max(1, math.ceil(self.retry_after)))}
+        return again | ({"Allow": self.allow} if self.allow else {})
 
 
 def is_openai(path: str) -> bool:

@@ -13,6 +13,7 @@ from cutaway.errors import nearest
 from cutaway.inspect.view import REQUIRED, View
 from cutaway.language_model import LanguageModel
 from cutaway.serve.openai.errors import ApiError
+from cutaway.serve.openai.tensors import TensorFilter, collect, matching, told
 from cutaway.serve.views.declared import as_served, limits, served
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from cutaway.inspect.runs import Run
 
 T = TypeVar("T")
+TENSORS = "tensors"
+"""Not a view: the intermediates themselves, by their names."""
 Wanted = str | dict[str, Any]
 """A view by its name, or with its parameters: `{"view": "attention", "layer": 3, "head": 1}`."""
 
@@ -75,26 +78,34 @@ def parameters_of(view: View, **base: Any) -> type[BaseModel]:
     return made
 
 
-def read_wanted(wanted: Wanted) -> tuple[View, dict[str, Any]]:
-    """One entry of `explain`: its view, and the parameters that were given."""
+def read_wanted(wanted: Wanted) -> tuple[str, dict[str, Any]]:
+    """One entry of `explain`: the name of its view, and the parameters that were given."""
     given = {"view": wanted} if isinstance(wanted, str) else dict(wanted)
     name = given.pop("view", None)
     if not isinstance(name, str):
         raise ApiError(400, 'An explanation is the name of a view, or {"view": name, ...}.', "explain")
-    view = find_view(name)
+    kind = TensorFilter if name == TENSORS else parameters_of(find_view(name))
     try:
-        checked = parameters_of(view)(**given)
+        checked = kind(**given)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ApiError(400, f"The view {name}: {where}: {first['msg']}.", "explain") from None
-    return view, {key: value for key, value in checked.model_dump().items() if key in given}
+    return name, {key: value for key, value in checked.model_dump().items() if key in given}
 
 
 def check_explain(wanted: Sequence[Wanted], lm: LanguageModel) -> None:
     """Refuse what cannot be explained before anything is written."""
+    names = []
     for one in wanted:
-        view, _ = read_wanted(one)
+        name, given = read_wanted(one)
+        if name in names:
+            raise ApiError(400, f"The view {name} is asked for twice: one answer has it once.", "explain")
+        names.append(name)
+        if name == TENSORS:
+            matching(lm, TensorFilter(**given))
+            continue
+        view = find_view(name)
         if view.of != "run":
             raise ApiError(400, f"The view {view.name} is of a whole text, not of a token: ask it alone.", "explain")
         view.check(lm)
@@ -128,7 +139,13 @@ class Following:
         run = self.last = carry(self.lm, ids, self.prompt, self.changes, self.prompt, self.last)
         found = {}
         for one in self.wanted:
-            view, given = read_wanted(one)
+            name, given = read_wanted(one)
+            if name == TENSORS:
+                asked = TensorFilter(**{"positions": [len(ids) - 2], **given})
+                names = matching(self.lm, asked)
+                found[name] = told(collect(run, names, asked), names)
+                continue
+            view = find_view(name)
             usual = {"position": len(ids) - 2, "target": len(ids) - 1}
             here = {name: value for name, value in usual.items() if name in view.parameters}
             found[view.name] = view.compute(run, {**served_defaults(view), **here, **given}).to_dict()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -19,26 +19,20 @@ from fastapi import APIRouter, FastAPI, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from cutaway.inspect.numbers import rounded
 from cutaway.inspect.view import View
 from cutaway.language_model import LanguageModel
 from cutaway.serve.explorer import read_changes
 from cutaway.serve.openai.completions import read_prompts
-from cutaway.serve.openai.errors import ApiError
 from cutaway.serve.openai.events import unless_gone
 from cutaway.serve.openai.explain import Explainer, compute, explained_views, find_view, parameters_of
-from cutaway.serve.openai.requests import Body, Ids, ModelName, Text
+from cutaway.serve.openai.requests import Ids, ModelName, Text
+from cutaway.serve.openai.tensors import MOST_JSON, MOST_TENSORS, TensorFilter, collect, limit, matching, told
 from cutaway.serve.part import Part
 from cutaway.serve.pool import ModelPool
 from cutaway.serve.views.declared import keyword
 
-MOST_JSON = 1 << 20
-MOST_TENSORS = 1 << 25
-"""So many numbers an answer may have: as JSON (about 10 MB), and as safetensors (128 MB)."""
 SAFETENSORS = "application/vnd.safetensors"
 Changes = Annotated[list[dict[str, Any]], Field(max_length=64)]
-Number = Annotated[int, Field(ge=-1_000_000, le=1_000_000)]
-Some = Annotated[list[Number], Field(min_length=1, max_length=4_096)] | None
 BASE: dict[str, Any] = {
     "model": (ModelName, None),
     "input": (Text | Ids, Field(description="The text to explain, or its token ids.")),
@@ -47,15 +41,11 @@ BASE: dict[str, Any] = {
 }
 
 
-class TensorsBody(Body):
-    """Intermediates by name; `blocks.*.attention.weights` names those of all layers."""
+class TensorsBody(TensorFilter):
+    """Intermediates of a text by name."""
 
     model: ModelName = None
     input: Text | Ids
-    names: list[Annotated[str, Field(max_length=200)]] = Field(min_length=1, max_length=64)
-    layers: Some = Field(None, description="Only of these layers, from 0; -1 is the last.")
-    heads: Some = Field(None, description="Only of these heads.")
-    positions: Some = Field(None, description="Only at these tokens; -1 is the last.")
     changes: Changes = Field(default_factory=list)
     format: Literal["json", "safetensors"] = "json"
 
@@ -158,54 +148,14 @@ def packed(arrays: Mapping[str, Any], metadata: dict[str, str]) -> Response:
     return Response(save(dict(arrays), metadata), media_type=SAFETENSORS)
 
 
-def limit(numbers: int, most: int, form: str) -> None:
-    if numbers > most:
-        hint = 'Ask for "safetensors", or for' if form == "JSON" else "Ask for"
-        raise ApiError(
-            413, f"{numbers:,} numbers are too many for {form}: at most {most:,}. {hint} fewer of them."
-        )  # fmt: skip
-
-
 def intermediates(lm: LanguageModel, ids: list[int], body: TensorsBody) -> Response:
     """The values of these names, each cut down to what was asked for."""
-    from fnmatch import fnmatchcase
-
     from cutaway.inspect.runs import check, run
-    from cutaway.models.architecture import places
-    from cutaway.parts.trace import check_name, within
 
     check(lm, ids)
-    known = places(lm.config)
-    layers = getattr(lm.config, "layers", 1)
-    only = None if body.layers is None else {within("layer", one, layers) for one in body.layers}
-    names = []
-    for pattern in body.names:
-        found = [name for name in known if fnmatchcase(name, pattern)]
-        if not found:
-            check_name(pattern, known)
-        names += [name for name in found if only is None or known[name].block is None or known[name].block in only]
-    carried = run(lm, ids, changes=read_changes(body.changes))
-    arrays: dict[str, Any] = {}
-    most = MOST_JSON if body.format == "json" else MOST_TENSORS
-    total = 0
-    for name in dict.fromkeys(names):
-        value = cut(carried[name].float().numpy(), known[name].axes, body.heads, body.positions)
-        total += value.size
-        limit(total, most, "JSON" if body.format == "json" else "safetensors")
-        arrays[name] = np.ascontiguousarray(value)
+    names = matching(lm, body)
+    most, form = (MOST_TENSORS, "safetensors") if body.format == "safetensors" else (MOST_JSON, "JSON")
+    arrays = collect(run(lm, ids, changes=read_changes(body.changes)), names, body, most, form)
     if body.format == "safetensors":
-        return packed(arrays, {"axes": json.dumps({name: list(known[name].axes) for name in arrays})})
-    told = {name: {"axes": list(known[name].axes), "values": rounded(value)} for name, value in arrays.items()}
-    return as_json({"object": "tensors", "tokens": ids, "tensors": told})
-
-
-def cut(value: Any, axes: Sequence[str], heads: Sequence[int] | None, positions: Sequence[int] | None) -> Any:
-    """Only these heads and these tokens; the keys of attention are all there."""
-    from cutaway.parts.trace import within
-
-    for axis, name in enumerate(axes):
-        wanted = heads if name == "head" else positions if name in ("token", "query", "position") else None
-        if wanted is not None:
-            what = "head" if name == "head" else "token"
-            value = value.take([within(what, one, value.shape[axis]) for one in wanted], axis=axis)
-    return value
+        return packed(arrays, {"axes": json.dumps({name: list(names[name]) for name in arrays})})
+    return as_json({"object": "tensors", "tokens": ids, "tensors": told(arrays, names)})

@@ -15,6 +15,7 @@ from typing import Any
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from cutaway.serve.openai.errors import is_openai
 from cutaway.serve.operations.access import refusal
 from cutaway.serve.settings import MIB, ServeSettings
 
@@ -22,6 +23,8 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 DEEPEST = 32
 """Brackets within brackets that a body may have."""
 UPLOADS = "/v1/files"
+ONCE = ("host", "content-length", "content-type", "authorization", "origin")
+"""Headers that another program on the way might read otherwise if there were two."""
 
 
 class Refused(Exception):
@@ -74,6 +77,9 @@ class Guard:
     def counted(self, scope: Scope, receive: Receive) -> Counted:
         """The body, if its head says nothing that is refused."""
         headers = Headers(scope=scope)
+        for name in ONCE:
+            if len(headers.getlist(name)) > 1:
+                raise Refused(400, f"The header {name.title()} is there twice: which one is meant?")
         if headers.get("content-encoding", "identity").lower() != "identity":
             raise Refused(415, "Compressed requests are not taken: send it as it is, without Content-Encoding.")
         uploads = scope["path"] == UPLOADS
@@ -88,7 +94,12 @@ class Guard:
 
     async def checked(self, scope: Scope, counted: Counted) -> Receive:
         """The same body, if it is one that may be sent; what is no JSON is only counted as it comes."""
-        if "json" not in Headers(scope=scope).get("content-type", ""):
+        kind = Headers(scope=scope).get("content-type", "")
+        if "json" not in kind:
+            if is_openai(scope["path"]) and scope["path"] != UPLOADS and not kind.startswith("multipart/"):
+                if await whole(counted):
+                    raise Refused(415, "A request is JSON: say so with the header Content-Type: application/json.")
+                return again(b"", counted.receive)
             return counted
         body = await whole(counted)
         if body:

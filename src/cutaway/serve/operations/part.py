@@ -93,10 +93,9 @@ class Operations(Part):
             raise CutawayError("A server that needs keys needs a folder to keep them in (state).")
         keys = Keys(self.database)
         if all(key.revoked_at is not None for key in keys.listing()):
-            raise CutawayError(
-                "This server is to be reached from other machines, so it needs a key, and there is none. "
-                "Make one: cutaway serve keys add NAME"
-            )
+            asked = "This server is told to ask for keys (require_keys)"
+            why = asked if self.settings.require_keys else "This server is to be reached from other machines"
+            raise CutawayError(f"{why}, so it needs a key, and there is none. Make one: cutaway serve keys add NAME")
         return keys.find
 
     async def begin(self) -> None:

@@ -1,9 +1,13 @@
-"""A client that opens a connection and sends its head letter by letter holds it for so many seconds, and no longer."""
+"""A client that opens a connection and sends its head letter by letter holds it for so many seconds, and no longer;
+and a head that goes on and on is not kept in memory."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
+
+LONGEST = 1 << 16
+"""Bytes of a head that may have come before its end is there (h11 has the same limit of its own)."""
 
 
 def patient_protocol(seconds: float) -> type[asyncio.Protocol]:
@@ -77,6 +81,15 @@ def httptools_protocol(seconds: float) -> type[asyncio.Protocol] | None:
             super().connection_made(transport)
             self.waiting = Waiting(self.loop, seconds)
             self.waiting.start(transport)
+            self.head = 0
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.waiting.timer is None or self.transport.is_closing():
+                return
+            self.head += len(data)
+            if self.head > LONGEST:
+                self.send_400_response("The head of the request is too long.")
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
@@ -85,6 +98,7 @@ def httptools_protocol(seconds: float) -> type[asyncio.Protocol] | None:
         def on_headers_complete(self) -> None:
             super().on_headers_complete()
             self.waiting.stop()
+            self.head = 0
 
         def on_response_complete(self) -> None:
             super().on_response_complete()

@@ -96,7 +96,7 @@ def router(explorer: Explorer) -> APIRouter:
     def played(body: PlayedNotes) -> dict[str, Any]:
         from cutaway.music.performance import Performance
 
-        columns: Any = zip(*body.notes, strict=True) if body.notes else ([], [], [], [])
+        columns: list[Any] = list(zip(*body.notes, strict=True)) or [[], [], [], []]
         return piece(events.encode(Performance.of(*columns)))
 
     @api.post("/piano/compose")

@@ -2,6 +2,11 @@
 
 #include <initializer_list>
 
+#if defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 namespace {
 
 bool runs_here(const Kernels* kernels) {
@@ -12,6 +17,10 @@ bool runs_here(const Kernels* kernels) {
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni") &&
                __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#elif defined(__aarch64__) && defined(__linux__)
+    if (kernels == &NEON) return getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
+#elif defined(__aarch64__) && defined(__APPLE__)
+    if (kernels == &NEON) return true;  // all of Apple's own have it
 #endif
     return kernels == &PLAIN;
 }
@@ -22,6 +31,8 @@ const Kernels* find_kernels(const char* name) {
     for (const Kernels* one : {
 #if defined(__x86_64__)
              &AVX512BF16, &AVX512, &AVX2,
+#elif defined(__aarch64__)
+             &NEON,
 #endif
              &PLAIN}) {
         bool wanted = name == nullptr || *name == 0 || std::strcmp(name, one->name) == 0;

@@ -95,6 +95,8 @@ extern const Kernels PLAIN;
 extern const Kernels AVX2;
 extern const Kernels AVX512;
 extern const Kernels AVX512BF16;
+#elif defined(__aarch64__)
+extern const Kernels NEON;
 #endif
 
 // The best for this processor, or the one of that name; null if there is none or this processor cannot run it.

@@ -1,4 +1,1589 @@
-const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["./Attention.js","./icons.js","./icons.css","./Choice.js","./Choice.css","./Heatmap.js","./colour.js","./measure.js","./fold.js","./palette.svelte.js","./Heatmap.css","./Panel.js","./Panel.css","./Save.js","./Save.css","./Say.js","./Say.css","./Strip.js","./Strip.css","./Attention.css","./Causes.js","./Causes.css","./Change.js","./Bars.js","./Bars.css","./Change.css","./Gallery.js","./weights.js","./Gallery.css","./Generate.js","./Generate.css","./Jobs.js","./Jobs.css","./Layers.js","./Layers.css","./Learn.js","./Learn.css","./CausalMap.js","./CausalMap.css","./Neurons.js","./Neurons.css","./Predict.js","./Predict.css","./Tasks.js","./Tasks.css","./Walk.js","./Walk.css","./Weights2.js","./Weights.css","./Remote.js","./Remote.css"])))=>i.map(i=>d[i]);
-import{$ as e,A as t,B as n,C as r,F as i,H as a,I as o,J as s,K as c,L as l,M as u,N as d,O as f,P as p,Q as m,R as h,S as g,St as _,T as v,U as y,V as b,W as x,X as S,Y as C,Z as w,_ as T,_t as E,a as D,at as O,bt as k,c as A,ct as j,d as M,dt as N,et as P,f as F,gt as I,ht as L,i as R,it as z,k as B,l as ee,lt as V,m as te,mt as ne,n as H,nt as U,o as re,ot as W,pt as G,q as ie,rt as ae,s as oe,st as K,t as q,tt as J,u as se,ut as Y,v as ce,vt as le,w as ue,x as de,xt as fe,y as pe,yt as me,z as he}from"./icons.js";var ge=[`text`,`model`,`position`],_e=[``,`token`,`embedding`,`position`,`entry`,`attention_norm`,`made`,`split`,`scores`,`mask`,`softmax`,`mix`,`merge`,`projection`,`attention_residual`,`mlp_norm`,`widen`,`activation`,`narrow`,`mlp_residual`,`final_norm`,`logits`,`choice`];function ve(e){return/^\d{1,9}$/.test(e)?_e[Number(e)]??_e.at(-1):e===`whole`?``:e}var ye=new Set([`model`,`text`,`more`,`position`,`layer`,`head`,`step`,`tour`,`own`,`present`,`beside`,`text2`,`model2`,`position2`,`side`,`lang`,`theme`]);function be(e){let t=new URLSearchParams;e.model!==`builtin`&&t.set(`model`,e.model),t.set(`text`,e.text),e.more.length&&t.set(`more`,e.more.join(`.`)),e.position!==null&&t.set(`position`,String(e.position));for(let n of[`layer`,`head`])e[n]&&t.set(n,String(e[n]));if(ve(e.step)&&t.set(`step`,e.step),e.tour&&t.set(`tour`,e.tour),e.own&&t.set(`own`,`1`),e.present&&t.set(`present`,`1`),e.beside){t.set(`beside`,`1`);for(let n of ge)e.beside[n]!==void 0&&t.set(`${n}2`,String(e.beside[n]))}for(let[n,r]of Object.entries(e.settings).sort(([e],[t])=>e<t?-1:1))t.set(n,r);return`#/${e.page}?${t}`}function xe(e,t){let[,n=``,r=``]=/^#?\/?([\w-]*)\??(.*)$/s.exec(e)??[],i=new URLSearchParams(r),a={};for(let[e,t]of i)ye.has(e)||(a[e]=t);let o=e=>{let t=i.get(e);return t!==null&&/^\d{1,9}$/.test(t)?Number(t):null},s=i.get(`more`)??``;return{page:n||t.page,model:i.get(`model`)??t.model,text:i.get(`text`)??t.text,more:/^\d{1,9}(\.\d{1,9})*$/.test(s)?s.split(`.`).map(Number):[],position:o(`position`),layer:o(`layer`)??0,head:o(`head`)??0,step:ve(i.get(`step`)??t.step),tour:i.get(`tour`)??``,own:i.get(`own`)===`1`,present:i.get(`present`)===`1`,beside:i.get(`beside`)===`1`?{text:i.get(`text2`)??void 0,model:i.get(`model2`)??void 0,position:o(`position2`)??void 0}:null,settings:a,lang:i.get(`lang`)??void 0,theme:i.get(`theme`)??void 0}}var Se=null;function Ce(){if(Se)return Se;Se=new Float32Array(65536);for(let e=0;e<65536;e++){let t=e&32768?-1:1,n=e>>10&31,r=e&1023;Se[e]=n===0?t*r*2**-24:n===31?r?NaN:t*(1/0):t*(1+r/1024)*2**(n-15)}return Se}function we(e,t){if(t===`float32`)return new Float32Array(e);if(t!==`float16`)throw Error(`numbers of the kind ${t} are not known here`);let n=Ce(),r=new Uint16Array(e),i=new Float32Array(r.length);for(let e=0;e<r.length;e++)i[e]=n[r[e]];return i}function Te(e,t,n){let[r=0,i=0]=n.split(`,`).map(Number),a=we(e,t);if(a.length!==r*i)throw Error(`an array arrived incomplete`);return{rows:r,columns:i,values:a}}function Ee(e){return Uint8Array.from(atob(e),e=>e.charCodeAt(0))}var De=class extends Error{failure;constructor(e){super(e.what),this.failure=e}},Oe=1e3,ke=new class{#e=Y(!1);get lost(){return w(this.#e)}set lost(e){V(this.#e,e,!0)}remake=()=>Promise.resolve();#t=[];#n;back(){return this.lost=!0,clearTimeout(this.#n),this.#n=setTimeout(()=>void this.retry(),Oe),new Promise(e=>this.#t.push(e))}async retry(){if(clearTimeout(this.#n),!await Ne())this.#n=setTimeout(()=>void this.retry(),Oe);else{this.lost=!1;for(let e of this.#t.splice(0))e()}}},Ae=(e,t)=>fetch(e,t),je=e=>void(Ae=e),Me=e=>Ae(e,{}),Ne=()=>Me(`api/health`).then(e=>e.ok,()=>!1);function Pe(e,t={}){let n=new URLSearchParams;for(let[e,r]of Object.entries(t))if(Array.isArray(r))for(let t of r)n.append(e,String(t));else r!=null&&n.set(e,String(r));let r=n.toString();return`api/${e}${r?`?${r}`:``}`}async function Fe(e,t,n){for(;;)try{let r=await Ae(e,t);if(r.ok)return await n(r);throw new De(await Ie(r))}catch(e){if(!(e instanceof TypeError))throw e;await ke.back(),t.signal?.throwIfAborted()}}async function Ie(e){try{let{error:t}=await e.json();if(t)return t}catch(e){if(e instanceof TypeError)throw e}let t=`${e.status} ${e.statusText}`;return{code:`bug`,what:t,remedy:``,values:{what:t}}}var Le=new Set([`forgotten`,`asleep`]);async function Re(e,t=()=>ke.remake()){for(let n=3;;n--)try{return await e()}catch(e){if(!(e instanceof De)||!Le.has(e.failure.code)||!n)throw e;await t()}}var ze=e=>e.json();function Be(e,t={},n){return Fe(Pe(e,t),{signal:n},ze)}function Ve(e,t={},n){return Fe(Pe(e,t),{signal:n},async e=>{let{headers:t}=e;return Te(await e.arrayBuffer(),t.get(`X-Type`)??``,t.get(`X-Shape`)??``)})}function He(e,t,n){let r={method:`POST`,headers:{"Content-Type":`application/json`},body:JSON.stringify(t),signal:n};return Fe(`api/${e}`,r,ze)}var Ue=new Set;function We(){for(let e of[...Ue])e()}var Ge=class{#e=Y(null);get value(){return w(this.#e)}set value(e){V(this.#e,e)}#t=Y(null);get failure(){return w(this.#t)}set failure(e){V(this.#t,e)}#n=Y(!1);get busy(){return w(this.#n)}set busy(e){V(this.#n,e,!0)}};function Ke(e,t={}){let n=new Ge,r=0;return U(()=>{let i=e(),a=++r;if(!i){n.busy=!1;return}let o=new AbortController;n.busy=!0;let s=()=>{clearTimeout(c),o.abort(),Ue.delete(s),n.busy=!1,n.failure={code:`cancelled`,what:``,remedy:``,values:{}}};Ue.add(s);let c=setTimeout(async()=>{try{let e=await Re(()=>i(o.signal),t.remake);if(a!==r)return;n.value=e,n.failure=null,n.busy=!1}catch(e){if(a!==r||o.signal.aborted)return;n.busy=!1;let t=String(e);n.failure=e instanceof De?e.failure:{code:`bug`,what:t,remedy:``,values:{what:t}}}finally{Ue.delete(s)}},t.wait??0);return()=>{Ue.delete(s),clearTimeout(c),o.abort()}}),n}var qe=250,Je=class extends De{model;constructor(e,t){super(t),this.model=e}},Ye=new class{#e=Y([]);get list(){return w(this.#e)}set list(e){V(this.#e,e)}#t=Y(null);get waking(){return w(this.#t)}set waking(e){V(this.#t,e)}async refresh(){this.list=await Be(`models`)}async wake(e,t){try{let n=await He(`models`,{name:e},t),r=n.phase!==`awake`;for(;n.phase!==`awake`;){if(n.phase===`failed`)throw new Je(e,n.error);this.waking=n,await new Promise(e=>setTimeout(e,qe)),n=n.phase===`asleep`?await He(`models`,{name:e},t):await Be(`models/waking`,{name:e},t)}r&&this.refresh().catch(()=>void 0)}finally{this.waking?.name===e&&(this.waking=null)}}},Xe={text:`Once upon a time, there was a little girl named Lily. She`},Ze=typeof document>`u`?null:document.getElementById(`cutaway-site`),Qe=Ze?{...JSON.parse(Ze.textContent),bare:location.hash.length<3}:null,$e=new Set([`predict`,`walk`,`attention`,`layers`,`causes`,`neurons`,`generate`,`change`,`map`,`weights`,`tasks`,`gallery`]),et=e=>!Qe||$e.has(e),tt=`−`,nt={};function rt(e,t){return nt[e+JSON.stringify(t)]??=new Intl.NumberFormat(e,t)}function it(e,t,n=D.language){return rt(n,{minimumFractionDigits:t,maximumFractionDigits:t}).format(e).replace(`-`,tt)}function at(e,t=3,n=D.language){if(e==null||Number.isNaN(e))return`–`;if(!Number.isFinite(e))return e>0?`∞`:`${tt}∞`;let r=Math.abs(e),i;if(r===0)return`0`;if(r>=1e6||r<1e-4){let[e,a]=r.toExponential(t-1).split(`e`);i=`${it(Number(e),t-1,n)}e${a.replace(`+`,``).replace(`-`,tt)}`}else i=it(r,Math.max(0,t-1-Math.floor(Math.log10(r))),n);return e<0?tt+i:i}function ot(e,t=D.language){if(e==null||Number.isNaN(e))return`–`;let n=(e,n)=>rt(t,{style:`percent`,minimumFractionDigits:n,maximumFractionDigits:n}).format(e);return e===0?n(0,0):e<1e-4?`<${n(1e-4,2)}`:e>.9995&&e<1?`>${n(.999,1)}`:e>=.9995?n(1,0):n(e,e<.01?2:1)}function st(e,t=D.language){return rt(t,{style:`percent`,maximumFractionDigits:0}).format(e)}function ct(e,t=D.language){return rt(t,{maximumFractionDigits:0}).format(e)}function lt(e,t=D.language){return rt(t,{notation:`compact`}).format(e)}function ut(e,t=D.language){let[n,r]=e>=1e9?[`gigabyte`,1e9]:e>=1e6?[`megabyte`,1e6]:e>=1e3?[`kilobyte`,1e3]:[`byte`,1],i=+(r>1&&e/r<10);return rt(t,{style:`unit`,unit:n,unitDisplay:`short`,minimumFractionDigits:i,maximumFractionDigits:i}).format(e/r).replace(` `,`\xA0`)}var dt=e=>e<128?1:e>=194&&e<224?2:e>=224&&e<240?3:e>=240&&e<245?4:0;function ft(e){if(e.every(e=>e.text!==null))return e;let t=e.map(e=>e.bytes.split(` `).filter(Boolean).map(e=>parseInt(e,16))),n=t.flat(),r=t.flatMap((e,t)=>e.map(()=>t)),i=new TextDecoder(`utf-8`,{fatal:!0}),a=e.map(()=>``);for(let e=0;e<n.length;){let t=e+Math.max(1,dt(n[e])),o=``;try{o=i.decode(Uint8Array.from(n.slice(e,t)))}catch{}if(o)for(let n of new Set(r.slice(e,t)))a[n]+=o;e=o?t:e+1}return e.map((e,t)=>e.text===null&&a[t]?{...e,of:a[t]}:e)}var pt=e=>e.gpt2===void 0?ct(e.id):`${ct(e.id)} (GPT-2: ${ct(e.gpt2)})`,mt={" ":`·`,"\n":`⏎`,"	":`⇥`,"\r":`␍`,"\xA0":`⍽`},ht=e=>[...e].map(e=>mt[e]??(/[\p{Cc}\p{Cf}]/u.test(e)?`‹U+${e.codePointAt(0).toString(16).toUpperCase().padStart(4,`0`)}›`:e)).join(``);function gt(e){return e.text===null||e.text===``?e.of?`‹${ht(e.of)} ${e.bytes}›`:`‹${e.bytes}›`:ht(e.text)}var _t=e=>e.text===null&&e.of?{above:ht(e.of),below:e.bytes}:null,vt=e=>e.text?.endsWith(`
-`)??!1,yt=/^(Arrow|Home|End|Page)/,bt=new Set([`Shift`,`Control`,`Alt`,`Meta`,`AltGraph`]),xt=e=>e.isContentEditable||e.tagName===`TEXTAREA`||e.tagName===`INPUT`&&!/^(radio|checkbox|range|button|submit)$/.test(e.type),St=class{flush;take;#e=0;#t=0;#n=null;#r=null;#i=!1;constructor(e,t){this.flush=e,this.take=t}get settings(){return history.state?.settings??null}start(){this.#e=this.#t=history.state?.n??0,addEventListener(`popstate`,e=>this.#s(e.state)),addEventListener(`hashchange`,()=>history.state===null&&this.#s(null)),addEventListener(`pointerdown`,()=>this.#a({}),!0),addEventListener(`keydown`,e=>this.#o(e),!0),addEventListener(`click`,()=>(this.#i||this.#a({}),this.#i=!1),!0)}#a(e){this.#i=!0,e!==this.#n&&(this.flush(),this.#n=e)}#o(e){if(e.repeat||bt.has(e.key))return;let t=e.target;this.#a(xt(t)?t:yt.test(e.key)?`moves`:{})}#s(e){this.#r=this.#n,e?this.#e=e.n:this.#t=++this.#e,this.take(e?.settings??null),e||this.flush()}write(e,t){let n=this.#r===this.#n;n||(this.#t=++this.#e),this.#r=this.#n,history[n?`replaceState`:`pushState`]({n:this.#e,settings:t},``,e)}turn(){this.flush(),this.#r={}}undo(){this.flush(),this.#e>0&&history.back()}redo(){this.flush(),this.#e<this.#t&&history.forward()}},Ct={layers:1,heads:1,width:0,head_width:0,mlp_width:0,vocabulary:0,context:1/0},wt=120,Tt={page:`predict`,model:Qe?.model??`builtin`,text:Qe?.text??Xe.text,more:[],position:null,layer:0,head:0,step:``,settings:{}},X=new class{#e=Y(j(Tt.page));get page(){return w(this.#e)}set page(e){V(this.#e,e,!0)}#t=Y(j(Tt.model));get model(){return w(this.#t)}set model(e){V(this.#t,e,!0)}#n=Y(j(Tt.text));get text(){return w(this.#n)}set text(e){V(this.#n,e,!0)}#r=Y([]);get more(){return w(this.#r)}set more(e){V(this.#r,e)}#i=Y(null);get position(){return w(this.#i)}set position(e){V(this.#i,e,!0)}#a=Y(0);get layer(){return w(this.#a)}set layer(e){V(this.#a,e,!0)}#o=Y(0);get head(){return w(this.#o)}set head(e){V(this.#o,e,!0)}#s=Y(``);get step(){return w(this.#s)}set step(e){V(this.#s,e,!0)}#c=Y(``);get tour(){return w(this.#c)}set tour(e){V(this.#c,e,!0)}#l=Y(!1);get own(){return w(this.#l)}set own(e){V(this.#l,e,!0)}#u=Y(!1);get present(){return w(this.#u)}set present(e){V(this.#u,e,!0)}#d=Y(null);get beside(){return w(this.#d)}set beside(e){V(this.#d,e)}#f=Y(j({}));get settings(){return w(this.#f)}set settings(e){V(this.#f,e,!0)}#p=Y(null);get notOpened(){return w(this.#p)}set notOpened(e){V(this.#p,e)}#m=Y(null);get ready(){return w(this.#m)}set ready(e){V(this.#m,e,!0)}#h=Y([]);get cut(){return w(this.#h)}set cut(e){V(this.#h,e)}past=new St(()=>this.#x(),e=>this.#S(e));#g=null;#_=null;#v=Y(0);#y=[];get untouched(){return this.text===Tt.text&&!this.more.length}get trace(){return this.#g?.value??null}get failure(){return this.#g?.failure??null}get busy(){return this.#g?.busy??!0}get current(){let e=this.trace?.asked;return e?.model===this.model&&e.text===this.text&&e.more===this.more}get tokens(){return this.trace?.tokens??[]}get at(){let e=Math.max(0,this.tokens.length-1);return Math.min(this.position??e,e)}get atLayer(){return Math.min(this.layer,(this.trace?.shape.layers??1)-1)}get atHead(){return Math.min(this.head,(this.trace?.shape.heads??1)-1)}setting(e,t,n=this.page){return this.settings[n]?.[e]??t}numeric(e,t){let n=Number(this.setting(e,String(t)));return Number.isFinite(n)?n:t}set(e,t,n=``,r=this.page){let i={...this.settings[r]};String(t)===String(n)?delete i[e]:i[e]=String(t),this.settings[r]=i}write(e){this.text=e,this.more=[],this.position=null;for(let e of Object.keys(this.settings))this.set(`tree`,``,``,e)}choose(e){let t=this.tokens.length-1;this.position=e>=t?null:Math.max(0,e)}unpick(){return this.more.length?(this.more=this.more.slice(0,-1),this.position=null,!0):!1}use(e){this.notOpened=null,e!==this.model&&this.more.length&&this.trace&&this.write(this.trace.text),this.model=e}go(e){e!==this.page&&(this.past.turn(),this.page=e,this.#x())}again(){N(this.#v)}place(){let{page:e,model:t,text:n,more:r,position:i,layer:a,head:o,step:s,tour:c,own:l,present:u,beside:d}=this;return{page:e,model:t,text:n,more:r,position:i,layer:a,head:o,step:s,tour:c,own:l,present:u,beside:d,settings:{...this.settings[e]}}}show({page:e,settings:t,...n}){Object.assign(this,n,{page:e}),this.settings[e]=t}link(){return location.href.replace(/#.*$/s,``)+be(this.place())}start(){let e=this.#S(this.past.settings);return ke.remake=()=>(this.again(),new Promise(e=>this.#y.push(e))),this.past.start(),P(()=>{U(()=>{be(this.place());let e=setTimeout(()=>this.#x(),60);return()=>clearTimeout(e)}),this.#g=Ke(()=>{let{model:e,text:t,more:n}=this;return w(this.#v),async r=>{try{this.ready!==e&&await Ye.wake(e,r)}catch(t){let n=this.trace?.model;if(!(t instanceof Je)||n===void 0||n===e)throw t;return this.notOpened=t,this.model=n,this.trace}this.ready=e,this.trace||He(`tokens`,{model:e,text:t,ids:n},r).then(e=>this.cut=ft(e),()=>void 0);let[i,a]=await Re(()=>Promise.all([He(`traces`,{model:e,text:t,more:n},r),this.#b(e,r)]),()=>Ye.wake(e,r));for(let e of this.#y.splice(0))e();return{...i,map:a,shape:{...Ct,...i.shape},tokens:ft(i.tokens),asked:{model:e,text:t,more:n}}}},{wait:wt})}),e}async#b(e,t){return this.#_?.model!==e&&(this.#_={model:e,map:await Be(`models/map`,{name:e},t)}),this.#_.map}#x(){let e=be(this.place());(location.hash!==e||history.state===null)&&this.past.write(e,E(this.settings))}#S(e){let{lang:t,theme:n,...r}=xe(location.hash,Tt);return e&&(this.settings={...e}),this.show(r),{lang:t,theme:n}}};function Et(e,t=0){return Ot((e,t,n)=>Be(`traces/${e}/${t.view}`,t.query,n),e,t)}function Dt(e){return Ot((e,t,n)=>Ve(`traces/${e}/${t.view}`,t.query,n),e,0)}function Ot(e,t,n){return Ke(()=>{let n=X.trace,r=t();return n&&r?async t=>({...await e(n.id,r,t),of:n.id,view:r.view,query:r.query}):null},{wait:n})}var kt=(new URLSearchParams(location.search).get(`side`)??``)||null,At={predict:`next`,change:`next`,map:`next`,walk:`stream`,attention:`attention`,layers:`layers`,causes:`causes`,neurons:`neurons`,generate:`written`,weights:`weights`},Z=new class{frames={};#e={};#t=Y(null);get answer(){return w(this.#t)}set answer(e){V(this.#t,e)}get pairs(){return this.answer?.value?.pairs??[]}get of(){return At[X.page]??null}sideOf(e){let{model:t,text:n,more:r,beside:i}=X;if(e===`left`||!i)return{model:t,text:n,more:r};let a=i.text===void 0&&i.model===void 0;return{model:i.model??t,text:i.text??n,more:a?r:[]}}compare(){this.answer=Ke(()=>{if(!X.beside)return null;let[e,t]=[this.sideOf(`left`),this.sideOf(`right`)],{layer:n,head:r,position:i}=X,a={left:e,right:t,of:this.of??`next`,layer:n,head:r,position:i??-1,other:X.beside.position??null};return n=>Re(()=>He(`beside`,a,n),async()=>{for(let{model:r}of[e,t])await Ye.wake(r,n)})},{wait:120})}#n(e,t){if(e===null)return null;let n=t===`left`?`right`:`left`,r=0;for(let i of this.pairs)if(r=i[n]??r,i[t]===e)break;return r}#r(e){let t={...X.place(),...this.sideOf(e),tour:``,own:!1,beside:null};return e===`left`?t:{...t,position:X.beside?.position??this.#n(X.position,`left`)}}start(e){return`?side=${e}${this.#e[e]=be(this.#r(e))}`}tell(){let{language:e,theme:t}=D;for(let n of[`left`,`right`]){let r=be(this.#r(n)),i=this.pairs.filter(e=>!e.same&&e[n]!==null).map(e=>e[n]);this.#e[n]=r,this.frames[n]?.contentWindow?.postMessage({cutaway:`show`,address:r,marks:i,language:e,theme:t},location.origin)}}hear({side:e,address:t}){if(!X.beside||this.#e[e]===t)return;this.#e[e]=t;let{page:n,layer:r,head:i,step:a,settings:o,model:s,text:c,more:l,position:u}=xe(t,Tt);if(X.show({...X.place(),page:n,layer:r,head:i,step:a,settings:o}),e===`left`){Object.assign(X,{model:s,text:c,more:l,position:u}),X.beside.position!==void 0&&(X.beside={...X.beside,position:void 0});return}let d=this.sideOf(`right`),f=this.#n(u,`right`),p=u!==null&&this.#n(f,`left`)!==u;X.beside={text:c===X.text&&X.beside.text===void 0?void 0:c,model:s===d.model?X.beside.model:s,position:p?u??void 0:void 0},p||(X.position=f)}begin(){X.beside={text:X.trace?.text??X.text}}end(){X.beside=null}swap(){let[e,t]=[this.sideOf(`left`),this.sideOf(`right`)];Object.assign(X,{model:t.model,text:t.text,more:[],position:null}),X.beside={text:e.text,model:e.model}}},jt=new class{#e=Y(new Set);get all(){return w(this.#e)}set all(e){V(this.#e,e)}};function Mt(){kt&&(document.documentElement.dataset.side=kt,addEventListener(`message`,({origin:e,source:t,data:n})=>{e===location.origin&&t===parent&&n?.cutaway===`show`&&(D.language=n.language,D.theme=n.theme,jt.all=new Set(n.marks),be(X.place())!==n.address&&X.show(xe(n.address,Tt)))}),P(()=>{U(()=>parent.postMessage({cutaway:`here`,side:kt,address:be(X.place())},location.origin))}))}var Nt=x(`<span class="stacked"><span> </span><small> </small></span>`),Pt=x(`<span><!></span>`);function Ft(e,t){I(t,!0);let n=F(t,`muted`,3,!1),i=G(()=>_t(t.token));var o=Pt();let s;var c=z(o),l=e=>{var t=Nt(),n=z(t),r=W(n,!0),o=K(n),s=W(o,!0);k(t),J(()=>{b(r,w(i).above),b(s,w(i).below)}),a(e,t)},u=e=>{var n=ie();J(e=>b(n,e),[()=>gt(t.token)]),a(e,n)};h(c,e=>{w(i)?e(l):e(u,-1)}),k(o),J(e=>{s=B(o,1,`chip svelte-see5k`,null,s,{muted:n()}),r(o,`title`,e)},[()=>`${pt(t.token)} · ${t.token.bytes}`]),a(e,o),L()}var It=x(`<data class="num svelte-k3n68y"> </data>`);function Lt(e,t){I(t,!0);let n=F(t,`as`,3,`number`),r=F(t,`digits`,3,3);var i=It(),o=W(i,!0);J(e=>{v(i,t.value??``),b(o,e)},[()=>n()===`percent`?ot(t.value):n()===`count`&&t.value!==null?ct(t.value):at(t.value,r())]),a(e,i),L()}var Rt=x(`<span class="name svelte-19gqjhy"> </span>`),zt=x(`<!><span aria-hidden="true">→</span><!>`,1),Bt=x(`<span class="apart svelte-19gqjhy"><span class="hidden"> </span><!></span>`),Vt=x(`<span class="what svelte-19gqjhy"><!> <!></span> <span class="number left svelte-19gqjhy"><!></span> <span class="track svelte-19gqjhy" aria-hidden="true"><span class="span svelte-19gqjhy"></span> <span class="end a svelte-19gqjhy"></span> <span class="end b svelte-19gqjhy"></span></span> <span class="number right svelte-19gqjhy"><!></span> <!>`,1),Ht=x(`<li><!></li>`),Ut=x(`<ol class="differences svelte-19gqjhy"></ol>`);function Wt(e,t){I(t,!0);let n=F(t,`apart`,3,!1),s=F(t,`naming`,3,e=>e.name??``),c=G(()=>t.rows.flatMap(e=>[e.left??0,e.right??0])),l=G(()=>Math.min(0,...w(c))),d=G(()=>Math.max(1e-9,Math.max(0,...w(c))-w(l))),p=e=>100*((e??0)-w(l))/w(d),m=e=>(e.right??0)>(e.left??0)?`more`:(e.right??0)<(e.left??0)?`less`:`alike`;var g=Ut();i(g,21,()=>t.rows,o,(e,i)=>{let o=G(()=>{let[e,t]=w(i).tokens??[null,null];return{left:e,right:t}});var c=Ht(),l=z(c);u(l,()=>t.onpick?`button`:`div`,!1,(e,c)=>{de(e,e=>({role:t.onpick?`button`:void 0,class:`row ${e??``}`,onclick:t.onpick?()=>t.onpick?.(w(i)):void 0}),[()=>m(w(i))],void 0,void 0,`svelte-19gqjhy`);var l=Vt(),u=O(l),d=z(u),g=e=>{var t=Rt(),n=W(t,!0);J(e=>b(n,e),[()=>s()(w(i))]),a(e,t)};h(d,e=>{w(i).name&&e(g)});var _=K(d,2),v=e=>{var t=zt(),n=O(t);Ft(n,{get token(){return w(o).left}}),Ft(K(n,2),{get token(){return w(o).right}}),a(e,t)},y=e=>{{let t=G(()=>w(o).left??w(o).right);Ft(e,{get token(){return w(t)}})}};h(_,e=>{w(o).left&&w(o).right&&!w(i).same?e(v):(w(o).left??w(o).right)&&e(y,1)}),k(u);var x=K(u,2),S=z(x),C=e=>{var t=ie(`–`);a(e,t)},T=e=>{Lt(e,{get value(){return w(i).left},get as(){return t.unit}})};h(S,e=>{w(i).left===null?e(C):e(T,-1)}),k(x);var E=K(x,2),D=z(E);let j;var M=K(D,2);let N;var P=K(M,2);let F;k(E);var I=K(E,2),L=z(I),R=e=>{var t=ie(`–`);a(e,t)},B=e=>{Lt(e,{get value(){return w(i).right},get as(){return t.unit}})};h(L,e=>{w(i).right===null?e(R):e(B,-1)}),k(I);var ee=K(I,2),V=e=>{var t=Bt(),n=z(t),o=W(n,!0);Lt(K(n),{get value(){return w(i).change},as:`percent`}),k(t),J((e,n)=>{r(t,`title`,e),b(o,n)},[()=>A(`beside.apart`),()=>A(`beside.apart`)]),a(e,t)};h(ee,e=>{n()&&e(V)}),J((e,t,n,r)=>{j=f(D,``,j,{left:e,width:t}),N=f(M,``,N,{left:n}),F=f(P,``,F,{left:r})},[()=>`${Math.min(p(w(i).left),p(w(i).right))}%`,()=>`${Math.abs(p(w(i).left)-p(w(i).right))}%`,()=>`${p(w(i).left)??``}%`,()=>`${p(w(i).right)??``}%`]),a(c,l)}),k(c),a(e,c)}),k(g),J(()=>r(g,`aria-label`,t.label)),a(e,g),L()}var Gt=x(`<strong class="svelte-ms50n7"> </strong>`),Kt=x(`<strong class="svelte-ms50n7"> </strong> <p> </p>`,1),qt=x(`<!> <strong lang="en" class="svelte-ms50n7"> </strong> <p lang="en"> </p>`,1),Jt=x(`<button class="button"> </button>`),Yt=x(`<div role="alert"><!> <!> <!></div>`);function Xt(e,t){I(t,!0);let n=F(t,`model`,3,``),r=G(()=>t.failure.values??{}),i=G(()=>t.failure.code!==`mistake`&&R(`errors.${t.failure.code}`)),o=G(()=>w(i)&&R(`errors.${t.failure.code}_remedy`)?A(`errors.${t.failure.code}_remedy`,w(r)):t.failure.remedy);var s=Yt();let c;var l=z(s),u=e=>{var t=Gt(),r=W(t,!0);J(e=>b(r,e),[()=>A(`errors.model`,{name:n()})]),a(e,t)};h(l,e=>{n()&&e(u)});var d=K(l,2),f=e=>{var n=Kt(),i=O(n),s=W(i,!0),c=K(i,2),l=W(c,!0);J(e=>{b(s,e),b(l,w(o))},[()=>A(`errors.${t.failure.code}`,w(r))]),a(e,n)},p=e=>{var n=qt(),r=O(n),i=e=>{var t=Gt(),n=W(t,!0);J(e=>b(n,e),[()=>A(`errors.mistake`)]),a(e,t)};h(r,e=>{D.language!==`en`&&e(i)});var o=K(r,2),s=W(o,!0),c=K(o,2),l=W(c,!0);J(()=>{b(s,t.failure.what),b(l,t.failure.remedy)}),a(e,n)};h(d,e=>{w(i)?e(f):e(p,-1)});var m=K(d,2),g=e=>{var n=Jt(),r=W(n,!0);J(e=>b(r,e),[()=>A(`shell.retry`)]),C(`click`,n,function(...e){t.retry?.apply(this,e)}),a(e,n)};h(m,e=>{t.retry&&e(g)}),k(s),J(()=>c=B(s,1,`failed svelte-ms50n7`,null,c,{calm:t.failure.code===`not_in_site`})),a(e,s),L()}s([`click`]);var Zt=x(` <strong><!></strong>`,1),Qt=x(`<p class="note small"> </p>`),$t=x(`<h2 class="small svelte-1g1s15g"> </h2> <!>`,1),en=x(`<div class="waiting svelte-1g1s15g" aria-hidden="true"></div>`),tn=x(`<div><!></div>`),nn=x(`<iframe></iframe>`),rn=x(`<section class="sides svelte-1g1s15g"><header class="svelte-1g1s15g"><h1 tabindex="-1" id="page-title" class="svelte-1g1s15g"> </h1> <p class="quiet small"><!> <!></p> <div class="tools svelte-1g1s15g"><button class="button"> </button> <button class="button"> </button></div></header> <!> <div class="frames svelte-1g1s15g"></div></section>`);function an(n,o){I(o,!0);let s=[`left`,`right`],c=e(()=>({left:Z.start(`left`),right:Z.start(`right`)}));Z.compare();let l=G(()=>Z.answer),u=G(()=>Z.of&&w(l).value?.of===Z.of?w(l).value:null),d=G(()=>Z.pairs.filter(e=>!e.same).length),f=Y(j({left:!1,right:!1}));U(()=>{be(X.place()),Z.pairs,D.language,D.theme,w(f).left,w(f).right,Z.tell()});function p(e){let t=s.find(t=>Z.frames[t]?.contentWindow===e.source);t&&e.origin===location.origin&&e.data?.cutaway===`here`&&(w(f)[t]||V(f,{...w(f),[t]:!0},!0),Z.hear(e.data))}function m(e){e.layer!==null&&e.layer!==void 0&&(X.layer=e.layer),e.neuron!==null&&e.neuron!==void 0&&X.set(`neuron`,e.neuron),e.position!==null&&e.position!==void 0&&X.page!==`attention`?X.choose(e.position):e.position!==null&&e.position!==void 0&&X.set(`key`,e.position)}function g(e){let t=e.name??``;if(w(u)?.of===`neurons`)return A(`beside.neuron`,{n:Number(t)});let n=/^blocks\.(\d+)\.residual$/.exec(t);return n?A(`beside.block`,{n:Number(n[1])}):t===`residual.0`?A(`beside.entry`):t}var _=rn();S(`message`,ae,p);var v=z(_),y=z(v),x=W(y,!0),E=K(y,2),M=z(E),N=e=>{var t=ie();J(e=>b(t,e),[()=>A(`beside.tokens`,{n:w(d),all:Z.pairs.length})]),a(e,t)};h(M,e=>{Z.pairs.length&&e(N)});var P=K(M,2),F=e=>{var t=Zt(),n=O(t),r=K(n);Lt(z(r),{get value(){return w(u).distance},as:`percent`}),k(r),J(e=>b(n,`${e??``} `),[()=>A(`beside.distance`)]),a(e,t)};h(P,e=>{w(u)&&w(u).distance!==null&&e(F)}),k(E);var R=K(E,2),ee=z(R),te=W(ee,!0),ne=K(ee,2),H=W(ne,!0);k(R),k(v);var re=K(v,2),oe=e=>{var t=tn();let n;var i=z(t),o=e=>{Xt(e,{get failure(){return w(l).failure}})},s=e=>{var t=Qt(),n=W(t,!0);J(e=>b(n,e),[()=>A(`beside.unlike`)]),a(e,t)},c=e=>{var t=$t(),n=O(t),r=W(n,!0),i=K(n,2);{let e=G(()=>A(`beside.of_${w(u).of}`)),t=G(()=>w(u).of===`stream`||w(u).of===`weights`);Wt(i,{get rows(){return w(u).rows},get unit(){return w(u).unit},get label(){return w(e)},naming:g,get apart(){return w(t)},onpick:m})}J(e=>b(r,e),[()=>A(`beside.of_${w(u).of}`)]),a(e,t)},d=e=>{var t=en();a(e,t)};h(i,e=>{w(l).failure?e(o):w(u)?.unlike?e(s,1):w(u)?e(c,2):e(d,-1)}),k(t),J(()=>{n=B(t,1,`found scroll svelte-1g1s15g`,null,n,{busy:w(l).busy}),r(t,`aria-busy`,w(l).busy)}),a(e,t)};h(re,e=>{Z.of&&e(oe)});var q=K(re,2);i(q,20,()=>s,e=>e,(e,n)=>{var i=nn();T(i,(e,t)=>Z.frames[t]=e,e=>Z?.frames?.[e],()=>[n]),J(e=>{B(i,1,t(n),`svelte-1g1s15g`),r(i,`src`,c[n]),r(i,`title`,e)},[()=>A(`beside.${n}`)]),a(e,i)}),k(q),k(_),J((e,t,n,i)=>{r(_,`aria-label`,e),b(x,t),b(te,n),b(H,i)},[()=>A(`beside.name`),()=>A(`beside.name`),()=>A(`beside.swap`),()=>A(`beside.end`)]),C(`click`,ee,()=>Z.swap()),C(`click`,ne,()=>Z.end()),a(n,_),L()}s([`click`]);var on=new class{#e=Y([]);get lines(){return w(this.#e)}set lines(e){V(this.#e,e)}#t=Y(0);get x(){return w(this.#t)}set x(e){V(this.#t,e,!0)}#n=Y(0);get y(){return w(this.#n)}set y(e){V(this.#n,e,!0)}show(e,t,...n){this.x=e,this.y=t,this.lines=n}hide(){this.lines.length&&(this.lines=[])}},sn=x(`<div> </div>`),cn=x(`<div class="tip svelte-z9vo21" aria-hidden="true"></div>`);function ln(e,t){I(t,!0);let n=Y(0),r=Y(0),s=G(()=>Math.max(8,Math.min(on.x+14,innerWidth-w(n)-12))),c=G(()=>on.y+18+w(r)>innerHeight?on.y-w(r)-10:on.y+18);var l=y(),u=O(l),d=e=>{var t=cn();let l;i(t,21,()=>on.lines,o,(e,t,n)=>{var r=sn();B(r,1,`svelte-z9vo21`,null,{},{first:n===0});var i=W(r,!0);J(()=>b(i,w(t))),a(e,r)}),k(t),J(()=>l=f(t,``,l,{left:`${w(s)??``}px`,top:`${w(c)??``}px`})),ce(t,`clientWidth`,e=>V(n,e)),ce(t,`clientHeight`,e=>V(r,e)),a(e,t)};h(u,e=>{on.lines.length&&e(d)}),a(e,l),L()}var un=(function(){let e=typeof document<`u`&&document.createElement(`link`).relList;return e&&e.supports&&e.supports(`modulepreload`)?`modulepreload`:`preload`})(),dn=function(e,t){return new URL(e,t).href},fn={},pn=function(e){return e.pathname.endsWith(`.css`)},mn=function(e,t,n){if(t in e)return e[t];let r=n();if(!r){e[t]=void 0;return}let i=r.then(()=>{e[t]=void 0},n=>{throw e[t]=void 0,n});return e[t]=i,i},Q=function(e,t,n){let r=Promise.resolve();if(t&&t.length>0){let e,i=document.querySelector(`meta[property=csp-nonce]`),a=i?.nonce||i?.getAttribute(`nonce`);function o(e){return Promise.all(e.map(e=>Promise.resolve(e).then(e=>({status:`fulfilled`,value:e}),e=>({status:`rejected`,reason:e}))))}function s(e){return import.meta.resolve?new URL(import.meta.resolve(e)):new URL(e,import.meta.url)}r=o(t.map(t=>{t=dn(t,n);let r=s(t),i=pn(r);return mn(fn,r.href,()=>{if(e===void 0){e={all:new Set,styles:new Set};let t=document.getElementsByTagName(`link`);for(let n=t.length-1;n>=0;n--){let r=t[n];e.all.add(r.href),r.rel===`stylesheet`&&e.styles.add(r.href)}}if((i?e.styles:e.all).has(r.href))return;let t=document.createElement(`link`);if(t.rel=i?`stylesheet`:un,i||(t.as=`script`),t.crossOrigin=``,t.href=r.href,a&&t.setAttribute(`nonce`,a),document.head.appendChild(t),i)return new Promise((e,n)=>{let i=a=>{t.removeEventListener(`load`,i),t.removeEventListener(`error`,i),a.type===`error`?n(Error(`Unable to preload CSS for ${r}`)):e(a)};t.addEventListener(`load`,i),t.addEventListener(`error`,i)})})}).filter(e=>e!==void 0))}function i(e){let t=new Event(`vite:preloadError`,{cancelable:!0});if(t.payload=e,window.dispatchEvent(t),!t.defaultPrevented)throw e}return r.then(t=>{for(let e of t||[])e.status===`rejected`&&i(e.reason);return e().catch(i)})},hn=Object.values(Object.assign({"./attention/page.ts":{name:`attention`,order:3,views:[`attention`],icon:`<path d="M5 5c10 0 4 14 14 14M5 19c10 0 4-14 14-14"/>`,load:()=>Q(()=>import(`./Attention.js`),__vite__mapDeps([0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19]),import.meta.url)},"./causes/page.ts":{name:`causes`,order:5,views:[`saliency`],icon:`<path d="M4 6h5M4 12h3M4 18h5"/><path d="M10 6c5 0 5 6 9 6M8 12h11M10 18c5 0 5-6 9-6"/><circle cx="20" cy="12" r="1.5"/>`,load:()=>Q(()=>import(`./Causes.js`),__vite__mapDeps([20,1,2,3,4,11,12,13,14,15,16,6,9,21]),import.meta.url)},"./change/page.ts":{name:`change`,order:8,views:[`change`,`attention`],icon:`<path d="M4 7h10M18 7h2M4 17h2M10 17h10"/><circle cx="16" cy="7" r="2"/><circle cx="8" cy="17" r="2"/>`,load:()=>Q(()=>import(`./Change.js`),__vite__mapDeps([22,1,2,23,24,11,12,13,14,15,16,3,4,25]),import.meta.url)},"./gallery/page.ts":{name:`gallery`,order:11,views:[`attention`],icon:`<rect x="4" y="5" width="7" height="6" rx="1"/><rect x="14" y="5" width="6" height="10" rx="1"/><rect x="4" y="14" width="7" height="5" rx="1"/><path d="M14 19h6"/>`,load:()=>Q(()=>import(`./Gallery.js`),__vite__mapDeps([26,1,2,15,16,27,17,6,8,9,18,3,4,28]),import.meta.url)},"./generate/page.ts":{name:`generate`,order:7,views:[`writing`],icon:`<path d="M4 7h10M4 12h6"/><path d="M4 17h4"/><rect x="12" y="11" width="9" height="9" rx="2"/><path d="M15 14h.01M18 17h.01"/>`,load:()=>Q(()=>import(`./Generate.js`),__vite__mapDeps([29,1,2,3,4,11,12,13,14,15,16,7,30]),import.meta.url)},"./jobs/page.ts":{name:`jobs`,order:12,uncut:!0,icon:`<path d="M4 4v16h16"/><path d="M7 7c2 6 5 9 12 9.5"/>`,load:()=>Q(()=>import(`./Jobs.js`),__vite__mapDeps([31,1,2,11,12,15,16,32]),import.meta.url)},"./layers/page.ts":{name:`layers`,order:4,views:[`lens`],icon:`<path d="m12 3 9 5-9 5-9-5 9-5Z"/><path d="m3 13 9 5 9-5"/>`,load:()=>Q(()=>import(`./Layers.js`),__vite__mapDeps([33,1,2,23,24,3,4,11,12,13,14,15,16,34]),import.meta.url)},"./learn/page.ts":{name:`learn`,order:7.5,uncut:!0,icon:`<path d="M4 5v14h16"/><path d="M7 8c1 7 5 8 12 8.5"/><path d="m14 5 1.5 3L19 9l-3.5 1L14 13l-1.5-3L9 9l3.5-1Z"/>`,load:()=>Q(()=>import(`./Learn.js`),__vite__mapDeps([35,1,2,3,4,11,12,15,16,5,6,7,8,9,10,36]),import.meta.url)},"./map/page.ts":{name:`map`,order:8.5,views:[`sweep`,`change`],icon:`<path d="M4 4h16v16H4zM4 9.3h16M4 14.7h16M9.3 4v16M14.7 4v16"/><path d="M14.7 9.3h5.3v5.4h-5.3z" fill="currentColor"/>`,load:()=>Q(()=>import(`./CausalMap.js`),__vite__mapDeps([37,1,2,23,24,3,4,11,12,13,14,15,16,38]),import.meta.url)},"./neurons/page.ts":{name:`neurons`,order:6,views:[`neurons`],icon:`<circle cx="5" cy="7" r="2"/><circle cx="5" cy="17" r="2"/><circle cx="13" cy="12" r="3"/><path d="m7 8 3.5 2.5M7 16l3.5-2.5M16 12h5"/>`,load:()=>Q(()=>import(`./Neurons.js`),__vite__mapDeps([39,1,2,3,4,11,12,13,14,15,16,6,40]),import.meta.url)},"./predict/page.ts":{name:`predict`,order:1,views:[`predict`],icon:`<path d="M4 6h14M4 12h9M4 18h5"/>`,load:()=>Q(()=>import(`./Predict.js`),__vite__mapDeps([41,1,2,23,24,11,12,13,14,15,16,7,42]),import.meta.url)},"./tasks/page.ts":{name:`tasks`,order:10,uncut:!0,icon:`<path d="M4 6h9M4 11h7M4 16h5"/><path d="m13 17 3 3 5-7"/>`,load:()=>Q(()=>import(`./Tasks.js`),__vite__mapDeps([43,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,44]),import.meta.url)},"./walk/page.ts":{name:`walk`,order:2,icon:`<path d="M5 20v-4h5v-5h5V6h5"/><path d="m17 3 3 3-3 3"/>`,load:()=>Q(()=>import(`./Walk.js`),__vite__mapDeps([45,1,2,3,4,13,14,15,16,7,9,6,8,46]),import.meta.url)},"./weights/page.ts":{name:`weights`,order:9,icon:`<path d="M4 4h16v16H4z"/><path d="M4 9.3h16M4 14.6h16M9.3 4v16M14.6 4v16"/>`,load:()=>Q(()=>import(`./Weights2.js`),__vite__mapDeps([47,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,27,48]),import.meta.url)}})).filter(e=>et(e.name)).sort((e,t)=>e.order-t.order);function gn(e,t){let[n=``,r=``]=t.split(`.`);return e[n]?.[r]}function _n(e){return e?e.as===`tokens`?e.value.map(e=>e.text??``).join(``).trim():e.as===`ids`||e.as===`text`?String(e.value):yn[e.as](e.value):``}function vn(e,t){return Object.entries(e.if??{}).every(([e,[n,r]])=>{let i=gn(t,e);return typeof i?.value==`number`&&i.value>=(n??-1/0)&&i.value<=(r??1/0)})}var yn={count:e=>ct(e),percent:e=>ot(e),number:e=>at(e)};function bn(e,t,n){return e.split(/(\{\w+\.\w+[^}]*\})/).map(e=>{let[,r=``,i=``]=/^\{(\w+\.\w+)([^}]*)\}$/.exec(e)??[],a=r?gn(t,r):void 0;return!a||a.as===`ids`||a.as===`text`?e:a.as===`tokens`?{tokens:a.value}:{text:i?se(`{n${i}}`,n,{n:a.value}):yn[a.as](a.value),value:a.value}})}var xn=Object.assign({"./01-next-word.json":{page:`predict`,place:{text:`Once upon a time, there was a little girl named Lily. She`},facts:{next:{of:`next`}},point:`picture`,title:{en:`A machine that guesses the next word`,"zh-Hans":`一台猜下一个词的机器`,ru:`Машина, которая угадывает следующее слово`},words:{en:`A language model does one thing: it reads a text and says how likely each token is to come next. The bars are its ten best guesses. Everything else on this tour is how it comes to them.`,"zh-Hans":`语言模型只做一件事：读一段文本，说出每个词元作为下一个词元的可能性有多大。这些条形是它最好的十个猜测。这次导览的其余部分，就是看它怎样得出这些猜测。`,ru:`Языковая модель делает одно: читает текст и говорит, насколько вероятно, что следующим будет каждый из токенов. Полосы — десять её лучших догадок. Вся остальная экскурсия — о том, как они получаются.`},ask:{question:{en:`Before you look: which word will the model guess after {next.after}?`,"zh-Hans":`先别看：您觉得模型会猜 {next.after} 后面是哪个词？`,ru:`Пока не подсмотрели: какое слово модель поставит после {next.after}?`},answer:`next.token`},here:[{en:`Here {next.token} is likeliest after {next.after}: {next.share}.`,"zh-Hans":`这里，{next.after} 之后最可能的是 {next.token}：{next.share}。`,ru:`Здесь после {next.after} вероятнее всего {next.token}: {next.share}.`}],try:{en:`Which word would you have guessed? Click a bar to continue with it.`,"zh-Hans":`换作是您会猜哪个词？点一个条形，接着写下去。`,ru:`А какое слово угадали бы вы? Нажмите на полосу, чтобы продолжить.`}},"./02-tokens.json":{page:`predict`,place:{text:`Lily was unbelievably happy`},facts:{cut:{of:`cut`,word:`unbelievably`}},point:`text`,title:{en:`It reads tokens`,"zh-Hans":`它读的是词元`,ru:`Она читает токены`},words:{en:`The model does not see letters. The text is cut into tokens from a fixed list of {vocabulary}: common words are one token, rare ones fall into pieces. Each chip above is one; the dot is its space.`,"zh-Hans":`模型看不到字母。文本按一张固定的表（共 {vocabulary} 项）切成词元：常见词是一个词元，少见的词会切成几段。上面每个小方块就是一个词元，圆点是其中的空格。`,ru:`Букв модель не видит. Текст режется на токены из постоянного списка (всего {vocabulary}): частые слова — один токен, редкие распадаются на части. Каждая плашка наверху — токен; точка — его пробел.`},here:[{if:{"cut.pieces":[2,null]},en:`Here {cut.words} words are {cut.tokens} tokens; “unbelievably” falls into {cut.pieces}: {cut.list}.`,"zh-Hans":`这里 {cut.words} 个词是 {cut.tokens} 个词元；“unbelievably” 被切成了 {cut.pieces} 段：{cut.list}。`,ru:`Здесь {cut.words|# слово|# слова|# слов} — это {cut.tokens|# токен|# токена|# токенов}; «unbelievably» распалось на {cut.pieces|# часть|# части|# частей}: {cut.list}.`},{en:`Here {cut.words} words are {cut.tokens} tokens: even “unbelievably” is common enough to be one.`,"zh-Hans":`这里 {cut.words} 个词是 {cut.tokens} 个词元：连 “unbelievably” 也足够常见，自成一个词元。`,ru:`Здесь {cut.words|# слово|# слова|# слов} — это {cut.tokens|# токен|# токена|# токенов}: даже «unbelievably» встречается достаточно часто, чтобы быть одним токеном.`}],try:{en:`Press “Write” and type a word you have made up. Into how many pieces does it fall?`,"zh-Hans":`按“编辑”，写一个您自造的词。它被切成了几段？`,ru:`Нажмите «Писать» и наберите придуманное слово. На сколько частей оно распалось?`},own:{here:[{en:`Here {cut.words|# word is|# words are} {cut.tokens|# token|# tokens}; the word in the most pieces falls into {cut.pieces}: {cut.list}.`,"zh-Hans":`这里 {cut.words} 个词是 {cut.tokens} 个词元；碎得最多的词成了 {cut.pieces} 块：{cut.list}。`,ru:`Здесь {cut.words|# слово|# слова|# слов} и {cut.tokens|# токен|# токена|# токенов}; самое дробное слово распалось на {cut.pieces|# часть|# части|# частей}: {cut.list}.`}]}},"./03-one-at-a-time.json":{page:`predict`,place:{text:`Once upon a time`,from:`ways`},facts:{ways:{of:`branches`}},point:`branches`,title:{en:`One token at a time`,"zh-Hans":`一次一个词元`,ru:`По одному токену`},words:{en:`A long answer is made of single steps. The model gives one token, that token joins the text, and the longer text is read for the next. The tree under the bars shows the branches that were tried.`,"zh-Hans":`再长的回答也是一步一步写成的。模型给出一个词元，它加入文本，再读变长了的文本来得到下一个。条形下面的树记着试过的分支。`,ru:`Длинный ответ складывается из отдельных шагов. Модель даёт один токен, он дописывается к тексту, и удлинившийся текст читается снова. Дерево под полосами хранит испробованные ветви.`},here:[{if:{"ways.share":[.8,null]},en:`Nearly all the probability, {ways.share}, was first on {ways.token}; the other branch begins with {ways.other}: {ways.other_share}.`,"zh-Hans":`起初几乎全部概率（{ways.share}）都在 {ways.token} 上；另一条分支从 {ways.other}（{ways.other_share}）开始。`,ru:`Сначала почти вся вероятность, {ways.share}, была у {ways.token}; другая ветвь начинается с {ways.other}: {ways.other_share}.`},{en:`At first {ways.token} was likeliest, with {ways.share}; the other branch begins with {ways.other}: {ways.other_share}.`,"zh-Hans":`起初最可能的是 {ways.token}（{ways.share}）；另一条分支从 {ways.other}（{ways.other_share}）开始。`,ru:`Сначала вероятнее всего было {ways.token}: {ways.share}; другая ветвь начинается с {ways.other}: {ways.other_share}.`}],try:{en:`Press 1 a few times to write on. Then click an earlier token of the tree and choose another branch.`,"zh-Hans":`连按几次 1，接着写下去。再点树上靠前的词元，换一条分支。`,ru:`Нажмите 1 несколько раз, чтобы писать дальше. Потом нажмите на один из ранних токенов дерева и начните другую ветвь.`}},"./04-stack.json":{page:`walk`,place:{text:`Once upon a time, there was a little girl named Lily. She`,step:`whole`},facts:{size:{of:`size`}},point:`picture`,title:{en:`A stack of identical blocks`,"zh-Hans":`一摞相同的块`,ru:`Стопка одинаковых блоков`},words:{en:`Every token travels up its own path through the blocks, one above the other; the last block’s result becomes the prediction. This model has {layers} blocks and is {width} numbers wide.`,"zh-Hans":`每个词元沿着自己的路径，逐个块向上穿过整个模型；最后一个块的结果变成预测。这个模型有 {layers} 个块，宽 {width} 个数。`,ru:`Каждый токен поднимается своим путём через блоки, один над другим; из результата последнего получается прогноз. В этой модели {layers|# блок|# блока|# блоков} шириной в {width|# число|# числа|# чисел}.`},here:[{if:{"size.blocks":[null,11],"size.width":[null,767]},en:`GPT-2 is the same machine, wider and taller: its four sizes have 12, 24, 36 and 48 blocks.`,"zh-Hans":`GPT-2 是同一台机器，只是更宽更高：四种规格分别有 12、24、36、48 个块。`,ru:`GPT-2 — та же машина, только шире и выше: в её четырёх размерах 12, 24, 36 и 48 блоков.`},{en:`GPT-2 comes in four sizes, of 12, 24, 36 and 48 blocks.`,"zh-Hans":`GPT-2 有四种规格，分别有 12、24、36、48 个块。`,ru:`GPT-2 бывает четырёх размеров: 12, 24, 36 и 48 блоков.`}],try:{en:`Choose another token above: its path is the same, its numbers differ.`,"zh-Hans":`在上方选另一个词元：路径相同，数值不同。`,ru:`Выберите наверху другой токен: путь тот же, числа другие.`}},"./05-embedding.json":{page:`walk`,place:{text:`Once upon a time, there was a little girl named Lily. She`,step:`embedding`,from:`girl`},facts:{girl:{of:`alike`,at:`girl`}},point:`picture`,title:{en:`A word becomes numbers`,"zh-Hans":`词变成数`,ru:`Слово становится числами`},words:{en:`The model can only calculate. So each token of the vocabulary has a row of {width} numbers in a big matrix, and the first step is to look up that row. Nobody chose these numbers: they were learned.`,"zh-Hans":`模型只会计算。所以词表里的每个词元在一个大矩阵里有一行，共 {width} 个数；第一步就是查出这一行。这些数不是谁挑的，而是学到的。`,ru:`Модель умеет только считать. Поэтому у каждого токена словаря есть своя строка большой матрицы: {width|# число|# числа|# чисел}. Первый шаг — найти эту строку. Числа никто не выбирал: они выучены.`},here:[{if:{"girl.nearest":[.4,null]},en:`Tokens that are used alike have similar rows: nearest to the row of {girl.token} are those of {girl.list}.`,"zh-Hans":`用法相近的词元，行也相近：离 {girl.token} 的行最近的是 {girl.list}。`,ru:`У токенов с похожим употреблением строки похожи: ближе всего к строке {girl.token} строки {girl.list}.`},{en:`The rows nearest to that of {girl.token} are those of {girl.list}.`,"zh-Hans":`离 {girl.token} 的行最近的是 {girl.list}。`,ru:`Ближе всего к строке {girl.token} строки {girl.list}.`}],try:{en:`Choose another token above: another row is looked up. Point at a cell to see its number.`,"zh-Hans":`在上方选另一个词元：读出的就是另一行。指向一格，看它的数。`,ru:`Выберите наверху другой токен: прочтётся другая строка. Укажите на клетку, чтобы увидеть число.`}},"./06-position.json":{page:`walk`,place:{text:`Once upon a time, there was a little girl named Lily. She`,step:`position`,from:`girl`},facts:{girl:{of:`place`,at:`girl`}},point:`picture`,title:{en:`A position becomes numbers, too`,"zh-Hans":`位置也变成数`,ru:`Позиция тоже становится числами`},words:{en:`“Dog bites man” and “man bites dog” have the same words. To know the order, the model has a second matrix with one row for each of its {context} positions, and looks up the row of this position.`,"zh-Hans":`“狗咬人”和“人咬狗”用的是同样的词。为了知道顺序，模型还有第二个矩阵，{context} 个位置各占一行；它查出当前位置的那一行。`,ru:`В «собака кусает человека» и «человек кусает собаку» почти одни и те же слова. Чтобы знать порядок, у модели есть вторая матрица, в ней {context|# строка|# строки|# строк}, по одной на каждую позицию; из неё берётся строка этой позиции.`},try:{en:`Click a token above, then step along the text with the left and right arrow keys: the row changes with the position.`,"zh-Hans":`点一下上方的某个词元，再用左右方向键沿文本移动：行随位置而变。`,ru:`Нажмите на токен наверху и идите по тексту стрелками влево и вправо: строка меняется вместе с позицией.`}},"./07-entry.json":{page:`walk`,place:{text:`Once upon a time, there was a little girl named Lily. She`,step:`entry`,from:`girl`},facts:{girl:{of:`place`,at:`girl`}},point:`picture`,title:{en:`Into the first block`,"zh-Hans":`进入第一个块`,ru:`В первый блок`},words:{en:`The two rows are added, number by number. The sum says “this token, at this position”, and it is all that the first block gets. From here on it is called the residual stream: what the blocks read from and write to.`,"zh-Hans":`两行逐个数相加。和的意思是“这个词元，在这个位置”，第一个块得到的就只有它。从这里起它叫残差流：各块从中读取，也往里写入。`,ru:`Две строки складываются, число за числом. Сумма говорит: «этот токен в этой позиции», и больше первый блок ничего не получает. Дальше она называется остаточным потоком: из него блоки читают и в него пишут.`},try:{en:`Point at a cell of the sum: the panel shows the two numbers it was made of.`,"zh-Hans":`指向和里的一格：面板会显示它由哪两个数相加而来。`,ru:`Укажите на клетку суммы: панель покажет два числа, из которых она сложена.`}},"./08-why-attention.json":{page:`attention`,place:{text:`A robot must obey the orders given it by human beings`,from:`look`,settings:{view:`lines`}},facts:{look:{of:`looking`,start:`it`,end:`robot`}},point:`head`,title:{en:`Who is “it”?`,"zh-Hans":`“it” 是谁？`,ru:`Кто такой «it»?`},words:{en:`By the second law of robotics a robot must obey the orders given it. Given whom? To know who “it” is, a model must look back to the robot. This is what attention is for: each token takes something from the tokens before it, and the lines show from which, and how much.`,"zh-Hans":`机器人第二定律：机器人必须服从给它的命令。“它” 是谁？要知道 “it” 指谁，模型得往回看到 robot。这正是注意力的用处：每个词元从前面的词元那里取一些东西；线条显示从哪里取、取多少。`,ru:`Второй закон робототехники: робот должен повиноваться приказам, данным ему. Кому? Чтобы понять «it», модели нужно посмотреть назад, на робота. Для этого и есть внимание: каждый токен берёт что-то у предыдущих; линии показывают, у каких и сколько.`},ask:{question:{en:`Will some head look back from {look.from} to {look.to}?`,"zh-Hans":`会不会有哪个头从 {look.from} 往回看 {look.to}？`,ru:`Найдётся ли голова, которая смотрит с {look.from} назад на {look.to}?`},options:[{if:{"look.weight":[.2,null]},en:`Yes, clearly`,"zh-Hans":`会，很明显`,ru:`Да, явно`},{if:{"look.weight":[.05,null]},en:`A little`,"zh-Hans":`会一点点`,ru:`Немного`},{en:`No`,"zh-Hans":`不会`,ru:`Нет`}]},here:[{if:{"look.weight":[.2,null],"look.is_most":[1,1]},en:`Head {look.head} of layer {look.layer} does it: there {look.from} takes {look.weight} from {look.to}, more than from any other token.`,"zh-Hans":`第 {look.layer} 层的头 {look.head} 正是这样：{look.from} 从 {look.to} 取得 {look.weight}，比从任何别的词元都多。`,ru:`Это делает голова {look.head} слоя {look.layer}: в ней {look.from} берёт у {look.to} {look.weight}, больше, чем у любого другого токена.`},{if:{"look.weight":[.05,null]},en:`Head {look.head} of layer {look.layer} does most of it: there {look.from} takes {look.weight} from {look.to}.`,"zh-Hans":`做得最多的是第 {look.layer} 层的头 {look.head}：{look.from} 从 {look.to} 取得 {look.weight}。`,ru:`Больше всех это делает голова {look.head} слоя {look.layer}: в ней {look.from} берёт у {look.to} {look.weight}.`},{en:`In this model no head does it clearly: in the one shown, {look.from} looks at {look.to} more than in any other, with a weight of {look.weight}.`,"zh-Hans":`在这个模型里没有哪个头明显这样做：图中的头里 {look.from} 看 {look.to} 最多，权重也只有 {look.weight}。`,ru:`В этой модели ни одна голова не делает этого явно: в показанной {look.from} смотрит на {look.to} сильнее, чем в остальных, с весом {look.weight}.`}],try:{en:`Point at “orders” and at “obey”. What do they look at in this head, and in the others?`,"zh-Hans":`指向 “orders” 和 “obey”。在这个头里它们看哪里？在别的头里呢？`,ru:`Укажите на «orders» и на «obey». Куда они смотрят в этой голове и куда в других?`},own:{words:{en:`To go on with a text, a model must know what came before: who it is about, what was said of it. This is what attention is for: each token takes something from the tokens before it, and the lines show from which, and how much.`,"zh-Hans":`要把一段文本接着写下去，模型得知道前面说了什么：说的是谁，怎么样。这正是注意力的用处：每个词元从前面的词元那里取一些东西；线条显示从哪里取、取多少。`,ru:`Чтобы продолжить текст, модели нужно знать, что было раньше: о ком речь и что о нём сказано. Для этого и есть внимание: каждый токен берёт что-то у предыдущих; линии показывают, у каких и сколько.`},try:{en:`Point at other tokens of your text. What do they look at in this head, and in the others?`,"zh-Hans":`指向您文本中的其他词元。在这个头里它们看哪里？在别的头里呢？`,ru:`Укажите на другие токены своего текста. Куда они смотрят в этой голове и куда в других?`}}},"./09-query-key-value.json":{page:`walk`,place:{text:`Tom had a red ball. He liked to play with it. One day, Tom lost his`,step:`made`,from:`look`},facts:{look:{of:`looking`,start:`his`,end:`ball`}},point:`picture`,title:{en:`Three vectors: query, key, value`,"zh-Hans":`三个向量：查询、键、值`,ru:`Три вектора: запрос, ключ, значение`},words:{en:`Think of a filing cabinet. The query is the note that says what this token looks for, the keys are the labels on the folders, the values are what is inside. One learned matrix makes all three from the token’s vector.`,"zh-Hans":`想象一柜文件夹。查询是便签，写着这个词元在找什么；键是文件夹上的标签；值是里面的内容。一个学到的矩阵，从词元的向量一次算出这三者。`,ru:`Представьте шкаф с папками. Запрос — записка о том, что ищет этот токен, ключи — надписи на папках, значения — то, что внутри. Все три создаёт из вектора токена одна выученная матрица.`},try:{en:`Change the layer below: each block has its own matrix, so the same token asks for something else.`,"zh-Hans":`在下方换一层：每个块有自己的矩阵，同一个词元就会找别的东西。`,ru:`Смените слой внизу: у каждого блока своя матрица, и тот же токен ищет другое.`}},"./10-scores.json":{page:`walk`,place:{text:`Tom had a red ball. He liked to play with it. One day, Tom lost his`,step:`scores`,from:`look`},facts:{look:{of:`looking`,start:`his`,end:`ball`}},point:`picture`,title:{en:`How well do they fit?`,"zh-Hans":`有多吻合？`,ru:`Насколько подходят?`},words:{en:`The query is multiplied by each key, number by number, and the products are summed up: one score for each token so far. A high score means that this key is what the query looks for. Dividing by the square root of {head_width} keeps the scores from growing with the width.`,"zh-Hans":`查询与每个键逐个数相乘再求和：到这里为止的每个词元得到一个得分。得分高，说明这个键正是查询要找的。再除以 {head_width} 的平方根，得分就不会随宽度变大。`,ru:`Запрос умножается на каждый ключ, число на число, и произведения складываются: по одной оценке на каждый токен до этой позиции. Высокая значит, что этот ключ — то, что ищет запрос. Деление на квадратный корень из {head_width} не даёт оценкам расти с шириной.`},here:[{en:`The highest score here, {look.score}, belongs to {look.most}.`,"zh-Hans":`这里得分最高的是 {look.most}：{look.score}。`,ru:`Самая высокая оценка здесь, {look.score}, у {look.most}.`}],try:{en:`Point at a score to see the multiplication with its real numbers.`,"zh-Hans":`指向一个得分，看用真实的数做的乘法。`,ru:`Укажите на оценку, чтобы увидеть умножение с настоящими числами.`}},"./11-mask.json":{page:`attention`,place:{text:` robot must obey orders`,from:`look`,settings:{stage:`masked`}},facts:{look:{of:`looking`,start:`orders`,end:`robot`}},point:`head`,title:{en:`No looking into the future`,"zh-Hans":`不许看未来`,ru:`В будущее смотреть нельзя`},words:{en:`All tokens of a text are computed together, so each query meets every key, even those of words that come later. To guess the next word honestly, those scores are struck out: the upper triangle is empty. The first token can only look at itself.`,"zh-Hans":`一段文本的所有词元是一起计算的，所以每个查询会遇到每个键，连后面的词也在内。要老老实实地猜下一个词，这些得分就得划掉：右上三角是空的。第一个词元只能看自己。`,ru:`Все токены текста вычисляются вместе, и каждый запрос встречает каждый ключ, даже ключи слов, которые стоят дальше. Чтобы угадывать честно, эти оценки вычёркивают: верхний треугольник пуст. Первый токен может смотреть только на себя.`},here:[{en:`Here {look.tokens} tokens make a table of {look.tokens} × {look.tokens}.`,"zh-Hans":`这里 {look.tokens} 个词元组成 {look.tokens} × {look.tokens} 的表。`,ru:`Здесь {look.tokens|# токен|# токена|# токенов}, и таблица — {look.tokens} × {look.tokens}.`}],try:{en:`Switch from “masked” to “scores” and see what was struck out.`,"zh-Hans":`从“掩码后”切换到“得分”，看看划掉的是什么。`,ru:`Переключите «с маской» на «оценки» и посмотрите, что было вычеркнуто.`}},"./12-softmax.json":{page:`attention`,place:{text:` robot must obey orders`,from:`look`},facts:{look:{of:`looking`,start:`orders`,end:`robot`}},point:`head`,title:{en:`From scores to shares`,"zh-Hans":`从得分到份额`,ru:`От оценок к долям`},words:{en:`Softmax turns each row into shares that add up to 100%. A score higher by one gets a share 2.7 times as large; what was struck out gets nothing. This table is the famous picture of attention.`,"zh-Hans":`softmax 把每一行变成份额，相加为 100%。得分高 1，份额就是 2.7 倍；划掉的一点也得不到。这张表就是那幅有名的注意力图。`,ru:`Softmax превращает каждую строку в доли, в сумме 100\xA0%. Оценка выше на единицу — доля в 2,7 раза больше; вычеркнутое не получает ничего. Эта таблица и есть знаменитая картина внимания.`},here:[{en:`Here the last row, that of {look.from}, gives most to {look.most}: {look.share}.`,"zh-Hans":`这里最后一行（{look.from} 的那行）把最多的份额给了 {look.most}：{look.share}。`,ru:`Здесь последняя строка, у {look.from}, отдаёт больше всего {look.most}: {look.share}.`}],try:{en:`Click another row: which tokens share its attention?`,"zh-Hans":`点另一行：哪些词元分到了它的注意力？`,ru:`Нажмите на другую строку: каким токенам достаётся её внимание?`}},"./13-mix.json":{page:`walk`,place:{text:`Tom had a red ball. He liked to play with it. One day, Tom lost his`,step:`mix`,from:`look`},facts:{look:{of:`looking`,start:`his`,end:`ball`}},point:`picture`,title:{en:`A mixture of values`,"zh-Hans":`值的混合`,ru:`Смесь значений`},words:{en:`Now the values come in: each is multiplied by its share, and all are added. If one token has nearly all the weight, the result is nearly that token’s value. This is what the head brings back from looking at the text.`,"zh-Hans":`现在轮到值：每个值乘以自己的份额，再全部相加。若某个词元几乎占了全部权重，结果就几乎是它的值。这就是这个头看过文本之后带回来的东西。`,ru:`Теперь нужны значения: каждое умножается на свою долю, и всё складывается. Если почти весь вес у одного токена, получится почти его значение. Это то, что голова приносит, осмотрев текст.`},here:[{if:{"look.share":[.5001,null]},en:`Here {look.most} has {look.share} of the weight, more than all the others together.`,"zh-Hans":`这里 {look.most} 占了 {look.share} 的权重，比其余的加起来还多。`,ru:`Здесь у {look.most} {look.share} веса, больше, чем у всех остальных, вместе взятых.`},{en:`Here the largest share, {look.share}, is that of {look.most}; the rest comes from many.`,"zh-Hans":`这里最大的份额是 {look.most} 的 {look.share}；其余来自许多词元。`,ru:`Здесь самая большая доля, {look.share}, у {look.most}; остальное — от многих.`}],try:{en:`Choose another head below. Does it bring back the same?`,"zh-Hans":`在下方换一个头。它带回的一样吗？`,ru:`Выберите внизу другую голову. Приносит ли она то же?`}},"./14-heads.json":{page:`attention`,place:{text:`Tom had a red ball. He liked to play with it. One day, Tom lost his`,from:`look`},facts:{look:{of:`looking`,start:`his`,end:`ball`},kinds:{of:`kinds`}},point:`glance`,title:{en:`Many heads, many ways to look`,"zh-Hans":`许多头，许多种看法`,ru:`Много голов — много взглядов`},words:{en:`A block does not look just once. Its long vectors are cut into {heads} pieces, and each piece is a head that looks in its own way: at the token before, at the first one, at a matching word, or at many at once.`,"zh-Hans":`一个块并不只看一次。长向量切成 {heads} 段，每段是一个头，各有各的看法：看前一个词元，看第一个，看相配的词，或同时看许多。`,ru:`Блок смотрит не один раз. Его длинные векторы разделены на {heads|# часть|# части|# частей}, и каждая из них — голова, которая смотрит по-своему: на предыдущий токен, на первый, на подходящее слово или сразу на многие.`},here:[{en:`Of the {kinds.heads} heads of this model, head {kinds.previous_head} of layer {kinds.previous_layer} looks most at the token before ({kinds.previous}), head {kinds.first_head} of layer {kinds.first_layer} at the first ({kinds.first}).`,"zh-Hans":`这个模型的 {kinds.heads} 个头里，最常看前一个词元的是第 {kinds.previous_layer} 层的头 {kinds.previous_head}（{kinds.previous}），最常看第一个词元的是第 {kinds.first_layer} 层的头 {kinds.first_head}（{kinds.first}）。`,ru:`В этой модели {kinds.heads|# голова|# головы|# голов}: на предыдущий токен больше всех смотрит голова {kinds.previous_head} слоя {kinds.previous_layer} ({kinds.previous}), на первый — голова {kinds.first_head} слоя {kinds.first_layer} ({kinds.first}).`}],try:{en:`Click the two heads named here, then sort all of them by kind.`,"zh-Hans":`点开这里说到的两个头，再把所有的头按类型排列。`,ru:`Нажмите на обе названные головы, потом упорядочите все по виду.`}},"./15-copying.json":{page:`attention`,place:{text:`Names: Sam Tom Anna Lily Max Sam Tom`,from:`look`,settings:{view:`lines`}},facts:{look:{of:`looking`,start:``,end:`Anna`},next:{of:`next`,word:`Anna`}},point:`head`,title:{en:`A head that copies`,"zh-Hans":`会抄写的头`,ru:`Голова, которая переписывает`},words:{en:`A row of names begins again. To go on, a model needs two heads that work together: one marks each token with the token before it, another finds the place where the same name stood before and looks at what came after it there. It is called an induction head.`,"zh-Hans":`一串名字又从头开始。要接下去，需要两个头配合：一个给每个词元记下它前面是谁，另一个找到同一个名字上次出现的地方，看那里后面是什么。后者叫归纳头。`,ru:`Ряд имён начинается снова. Чтобы продолжить, нужны две головы: одна помечает каждый токен тем, что стоял перед ним, другая находит, где то же имя было раньше, и смотрит, что шло за ним. Её называют индукционной.`},here:[{if:{"next.right":[1,1],"look.weight":[.2,null]},en:`Head {look.head} of layer {look.layer} looks from {look.from} to {look.to}, which came after it the first time, with {look.weight}. The model says {next.token} ({next.share}).`,"zh-Hans":`第 {look.layer} 层的头 {look.head} 从 {look.from} 看向上次跟在它后面的 {look.to}，权重 {look.weight}。模型的回答是 {next.token}（{next.share}）。`,ru:`Голова {look.head} слоя {look.layer} смотрит с {look.from} на {look.to}, который шёл за ним в первый раз, с весом {look.weight}. Модель говорит {next.token} ({next.share}).`},{en:`In this model the head shown looks from {look.from} to {look.to} most, with {look.weight}. The model says {next.token} ({next.share}).`,"zh-Hans":`在这个模型里，图中的头从 {look.from} 看 {look.to} 最多，权重 {look.weight}。模型的回答是 {next.token}（{next.share}）。`,ru:`В этой модели с {look.from} на {look.to} больше всех смотрит показанная голова: {look.weight}. Модель говорит {next.token} ({next.share}).`}],try:{en:`Write other names, or nonsense, twice. Does the same head find them?`,"zh-Hans":`换别的名字，或没有意义的词，写两遍。还是这个头找到它们吗？`,ru:`Напишите дважды другие имена или бессмыслицу. Найдёт ли их та же голова?`},own:!1},"./16-projection.json":{page:`walk`,place:{text:`Tom had a red ball. He liked to play with it. One day, Tom lost his`,step:`projection`,from:`look`},facts:{look:{of:`looking`,start:`his`,end:`ball`}},point:`picture`,title:{en:`Back together`,"zh-Hans":`重新合在一起`,ru:`Снова вместе`},words:{en:`The results of all heads are laid end to end. A second learned matrix mixes them into one vector that the rest of the machine can use. That is the whole of attention.`,"zh-Hans":`所有头的结果首尾相接，再由第二个学到的矩阵混合成一个向量，供后面使用。注意力到这里就完整了。`,ru:`Результаты всех голов укладываются друг за другом. Вторая выученная матрица смешивает их в один вектор, понятный остальной машине. Вот и всё внимание.`},try:{en:`Point at a number of the result: every head contributed to it.`,"zh-Hans":`指向结果里的一个数：每个头都出了一份力。`,ru:`Укажите на число результата: в нём есть доля каждой головы.`}},"./17-widen.json":{page:`walk`,place:{text:`Tom had a red ball. He liked to play with it. One day, Tom lost his`,step:`widen`,from:`first`},facts:{first:{of:`neurons`,layer:4}},point:`picture`,title:{en:`Thinking it over: the first layer`,"zh-Hans":`自己想一想：第一层`,ru:`Обдумать: первый слой`},words:{en:`After looking around, each token is processed by itself, in a small network of two layers. The first has {mlp_width} neurons. Each asks the vector one question: a weighted sum, positive for yes, negative for no.`,"zh-Hans":`看过四周之后，每个词元在一个两层的小网络里单独处理。第一层有 {mlp_width} 个神经元，每个对向量提一个问题：一个加权和，正为“是”，负为“否”。`,ru:`Осмотревшись, каждый токен обрабатывается сам по себе в маленькой сети из двух слоёв. В первом {mlp_width|# нейрон|# нейрона|# нейронов}. Каждый задаёт вектору один вопрос: взвешенная сумма, плюс — «да», минус — «нет».`},ask:{question:{en:`How many of the sums will be negative, in percent?`,"zh-Hans":`有百分之几的和会是负数？`,ru:`Сколько процентов сумм окажутся отрицательными?`},answer:`first.negative`},here:[{if:{"first.negative":[.5001,null],"first.lowest_after":[-.2,null]},en:`Here {first.negative} of the sums are negative: most neurons answer no. The next step, GELU, brings those close to zero, and only the others fire.`,"zh-Hans":`这里 {first.negative} 的和是负的：多数神经元回答“否”。下一步 GELU 把它们压到零附近，只有其余的才激活。`,ru:`Здесь отрицательны {first.negative} сумм: большинство нейронов отвечает «нет». Следующий шаг, GELU, сводит их почти к нулю, и срабатывают только остальные.`},{en:`Here {first.negative} of the sums are negative; GELU, the next step, lets the positive ones through.`,"zh-Hans":`这里 {first.negative} 的和是负的；下一步 GELU 放正的通过。`,ru:`Здесь отрицательны {first.negative} сумм; следующий шаг, GELU, пропускает положительные.`}],try:{en:`Go one step on: how many neurons fire?`,"zh-Hans":`再走一步：有多少神经元激活？`,ru:`Шаг вперёд: сколько нейронов сработало?`}},"./18-narrow.json":{page:`walk`,place:{text:`Tom had a red ball. He liked to play with it. One day, Tom lost his`,step:`narrow`,from:`first`},facts:{first:{of:`neurons`,layer:4},size:{of:`size`}},point:`picture`,title:{en:`And the second`,"zh-Hans":`第二层`,ru:`И второй слой`},words:{en:`Each neuron that fired writes its own vector, as strongly as it fired, and the second layer adds them up to {width} numbers again. Much of what a model knows about the world is thought to sit here.`,"zh-Hans":`每个激活的神经元写入自己的向量，激活多强就写多强；第二层把它们加起来，又变回 {width} 个数。一般认为，模型对世界的了解有很大一部分就在这里。`,ru:`Каждый сработавший нейрон записывает свой вектор тем сильнее, чем сильнее сработал, и второй слой складывает их снова в {width|# число|# числа|# чисел}. Считается, что многое из того, что модель знает о мире, лежит здесь.`},here:[{en:`The two layers hold {size.mlp} of the weights of a block.`,"zh-Hans":`这两层占一个块全部权重的 {size.mlp}。`,ru:`На эти два слоя приходится {size.mlp} весов блока.`}],try:{en:`Point at a number to see which neurons made it.`,"zh-Hans":`指向一个数，看它由哪些神经元产生。`,ru:`Укажите на число: какие нейроны его создали?`}},"./19-residual.json":{page:`walk`,place:{text:`Tom had a red ball. He liked to play with it. One day, Tom lost his`,step:`mlp_residual`,from:`added`},facts:{added:{of:`added`,layer:4}},point:`picture`,title:{en:`Add, never replace`,"zh-Hans":`只添加，不替换`,ru:`Добавить, а не заменить`},words:{en:`What attention and the network found is added to the stream; the old vector is not thrown away. So a block only has to say what should change, and what the first block found can still be read by the last.`,"zh-Hans":`注意力和网络的发现是加到残差流里的，旧的向量没有丢掉。所以每个块只需说出该改什么；第一个块得到的东西，最后一个块仍能读到。`,ru:`То, что нашли внимание и сеть, прибавляется к потоку; прежний вектор не выбрасывается. Поэтому блоку достаточно сказать, что изменить, а найденное первым блоком прочтёт и последний.`},here:[{en:`By length, the vector added here is {added.share} of the one it is added to.`,"zh-Hans":`按长度算，这里加上去的向量是原有向量的 {added.share}。`,ru:`Если сравнить длины, прибавленное здесь составляет {added.share} того, к чему прибавлено.`}],try:{en:`Compare the three strips. Does another block change more?`,"zh-Hans":`比较这三条向量。别的块改得更多吗？`,ru:`Сравните три полоски. Меняет ли другой блок больше?`}},"./20-norm.json":{page:`walk`,place:{text:`Tom had a red ball. He liked to play with it. One day, Tom lost his`,step:`attention_norm`,from:`added`},facts:{added:{of:`added`,layer:4}},point:`picture`,title:{en:`Kept in bounds`,"zh-Hans":`不让数值失控`,ru:`В разумных пределах`},words:{en:`As everything is added, the numbers could grow without limit. So before each part of a block the vector is standardized: its mean is subtracted and it is divided by its standard deviation. Then each number is multiplied by a learned gain, and a learned bias is added.`,"zh-Hans":`样样都往上加，数可能无止境地变大。所以在块的每个部分之前先把向量标准化：减去均值，再除以标准差。然后每个数乘上各自学到的增益，加上学到的偏置。`,ru:`Раз всё прибавляется, числа могли бы расти без конца. Поэтому перед каждой частью блока вектор стандартизуют: вычитают среднее и делят на стандартное отклонение. Затем каждое число умножается на выученный множитель, и прибавляется выученное смещение.`},here:[{if:{"added.growth":[1.2,null]},en:`At this token the stream grows from {added.first} long, before the first block, to {added.last}, before the last. Standardized it is always {added.root} long, the square root of {width}.`,"zh-Hans":`在这个词元上，残差流的长度从第一个块之前的 {added.first} 长到最后一个块之前的 {added.last}。标准化之后总是 {added.root}，即 {width} 的平方根。`,ru:`У этого токена длина потока растёт с {added.first} перед первым блоком до {added.last} перед последним. Стандартизованный, он всегда длиной {added.root}: квадратный корень из {width}.`},{en:`At this token the stream is {added.first} long before the first block and {added.last} before the last. Standardized it is always {added.root} long, the square root of {width}.`,"zh-Hans":`在这个词元上，残差流的长度在第一个块之前是 {added.first}，在最后一个块之前是 {added.last}。标准化之后总是 {added.root}，即 {width} 的平方根。`,ru:`У этого токена длина потока перед первым блоком {added.first}, перед последним {added.last}. Стандартизованный, он всегда длиной {added.root}: квадратный корень из {width}.`}],try:{en:`Go up the layers and compare the first strip with the second.`,"zh-Hans":`逐层往上，比较第一条向量和第二条向量。`,ru:`Поднимитесь по слоям и сравните первую полоску со второй.`}},"./21-up-the-stack.json":{page:`layers`,place:{text:`Once upon a time, there was a little girl named Lily. She`},facts:{layers:{of:`layers`}},point:`picture`,title:{en:`Up the stack`,"zh-Hans":`一层一层向上`,ru:`Вверх по стопке`},words:{en:`The next block does the same with its own weights, and the next. Here you see what the model would say if it stopped after each layer. The top row is its real answer.`,"zh-Hans":`下一个块用自己的权重做同样的事，再下一个也是。这里可以看到，若在某层之后停下，模型会说什么。最上面一行是它真正的回答。`,ru:`Следующий блок делает то же со своими весами, и следующий тоже. Здесь видно, что сказала бы модель, остановись она после каждого слоя. Верхняя строка — её настоящий ответ.`},here:[{if:{"layers.repeated":[.5,null],"layers.settled":[0,null]},en:`Here the bottom row only repeats its input, at {layers.repeats} of {layers.tokens} positions. The answer after the last token, {layers.token}, comes first from layer {layers.settled} on.`,"zh-Hans":`这里最下面一行只是重复输入：{layers.tokens} 个位置中有 {layers.repeats} 个如此。最后一个词元之后的回答 {layers.token}，从第 {layers.settled} 层起排在第一。`,ru:`Здесь нижняя строка лишь повторяет вход: в {layers.repeats|# позиции|# позициях|# позициях} из {layers.tokens}. Ответ после последнего токена, {layers.token}, стоит первым начиная со слоя {layers.settled}.`},{if:{"layers.settled":[0,null]},en:`Here the bottom row agrees with the top at {layers.agrees} of {layers.tokens} positions. The answer after the last token, {layers.token}, comes first from layer {layers.settled} on.`,"zh-Hans":`这里最下面一行与最上面一行在 {layers.tokens} 个位置中有 {layers.agrees} 个相同。最后一个词元之后的回答 {layers.token}，从第 {layers.settled} 层起排在第一。`,ru:`Здесь нижняя строка совпадает с верхней в {layers.agrees|# позиции|# позициях|# позициях} из {layers.tokens}. Ответ после последнего токена, {layers.token}, стоит первым начиная со слоя {layers.settled}.`},{en:`Here the bottom row agrees with the top at {layers.agrees} of {layers.tokens} positions.`,"zh-Hans":`这里最下面一行与最上面一行在 {layers.tokens} 个位置中有 {layers.agrees} 个相同。`,ru:`Здесь нижняя строка совпадает с верхней в {layers.agrees|# позиции|# позициях|# позициях} из {layers.tokens}.`}],try:{en:`In other columns, where does the token of the top row come first?`,"zh-Hans":`看别的列：最上面一行的词元在哪一层升到第一？`,ru:`А в других столбцах: где токен верхней строки выходит на первое место?`}},"./22-agreement.json":{page:`layers`,place:{text:`The keys to the cabinet`,settings:{watch_a:`are`,watch_b:`is`}},facts:{race:{of:`race`,one:`are`,other:`is`}},point:`watch`,title:{en:`The keys to the cabinet`,"zh-Hans":`柜子的钥匙们`,ru:`Ключи от шкафа`},words:{en:`Is it “are” or “is”? The nearest noun is one cabinet, but the verb belongs to the keys, three words further back. A model that only looked at the word before would be wrong. Here the two verbs are watched, layer by layer.`,"zh-Hans":`该用 “are” 还是 “is”？最近的名词 cabinet 是单数，可动词属于更前面的 keys。只看前一个词的模型会弄错。这里逐层比较这两个动词。`,ru:`«Are» или «is»? Ближайшее существительное в единственном числе, но глагол относится к «keys», а они на три слова раньше. Модель, которая смотрит только на соседа, ошиблась бы. Здесь за двумя глаголами следят слой за слоем.`},here:[{if:{"race.first_wins":[1,1]},en:`The model gets it right: in the end {race.winner} has rank {race.rank}, {race.loser} rank {race.beaten}.`,"zh-Hans":`模型答对了：最后 {race.winner} 排第 {race.rank}，{race.loser} 排第 {race.beaten}。`,ru:`Модель права: в конце {race.winner} на месте {race.rank}, {race.loser} — на месте {race.beaten}.`},{en:`This model falls for the nearest noun: in the end {race.winner} has rank {race.rank}, {race.loser} rank {race.beaten}.`,"zh-Hans":`这个模型被最近的名词骗了：最后 {race.winner} 排第 {race.rank}，{race.loser} 排第 {race.beaten}。`,ru:`Эту модель сбил сосед: в конце {race.winner} на месте {race.rank}, {race.loser} — на месте {race.beaten}.`}],try:{en:`Turn it around: “The key to the cabinets”. Then put more words between.`,"zh-Hans":`反过来试试：“The key to the cabinets”。再在中间多加几个词。`,ru:`Переверните: «The key to the cabinets». Потом вставьте между ними больше слов.`},own:!1},"./23-counting.json":{page:`layers`,place:{text:`Let us count: one, two, three, four, five, six,`},facts:{next:{of:`next`,word:`seven`},layers:{of:`layers`}},point:`picture`,title:{en:`It can count`,"zh-Hans":`它会数数`,ru:`Она умеет считать`},words:{en:`Nobody gave this machine a rule for numbers. It has read that seven comes after six, and that a row which goes up by one goes on so. The column on the right shows at which layer the next number appears.`,"zh-Hans":`没有人给过这台机器数数的规则。它只是读到过六后面是七，一串逐一增大的数会这样继续。最右边一列显示，下一个数在哪一层出现。`,ru:`Правила для чисел никто этой машине не давал. Она читала, что за шестью идёт семь, а ряд, который растёт на единицу, так и продолжается. Правый столбец показывает, на каком слое появляется следующее число.`},here:[{if:{"next.right":[1,1],"layers.settled":[0,null]},en:`The model goes on with {next.token} ({next.share}); it comes first from layer {layers.settled} on.`,"zh-Hans":`模型接下去是 {next.token}（{next.share}）；它从第 {layers.settled} 层起排在第一。`,ru:`Модель продолжает: {next.token} ({next.share}); этот токен стоит первым начиная со слоя {layers.settled}.`},{en:`The model goes on with {next.token} ({next.share}).`,"zh-Hans":`模型接下去是 {next.token}（{next.share}）。`,ru:`Модель продолжает: {next.token} ({next.share}).`}],try:{en:`Count down, by twos, or in digits. How far does it get?`,"zh-Hans":`倒着数、隔一个数，或改用数字。它能数多远？`,ru:`Считайте назад, через два или цифрами. Далеко ли она дойдёт?`},own:!1},"./24-logits.json":{page:`walk`,place:{text:`Once upon a time, there was a little girl named Lily. She`,step:`logits`},facts:{size:{of:`size`},next:{of:`next`}},point:`picture`,title:{en:`A score for every word`,"zh-Hans":`给每个词一个得分`,ru:`Оценка каждому слову`},words:{en:`The last vector is compared with a row of {width} numbers for each token of the vocabulary. The better they fit, the higher the score. Softmax turns the scores into probabilities: the bars of the first page.`,"zh-Hans":`最后的向量与词表里每个词元的一行（{width} 个数）相比较。越吻合，得分越高。softmax 把得分变成概率，这就是第一页的条形。`,ru:`Последний вектор сравнивается со строкой каждого токена словаря ({width|# число|# числа|# чисел}). Чем лучше подходит, тем выше оценка. Softmax превращает оценки в вероятности: это полосы первой страницы.`},here:[{if:{"size.tied":[1,1]},en:`It is the matrix that the journey began with. The best row here is that of {next.token}.`,"zh-Hans":`用的正是旅程开始时的那个矩阵。这里最吻合的是 {next.token} 的行。`,ru:`Это та же матрица, с которой начался путь. Лучше всех здесь подходит строка {next.token}.`},{en:`This model has a matrix of its own for it. The best row here is that of {next.token}.`,"zh-Hans":`这个模型为此另有一个矩阵。这里最吻合的是 {next.token} 的行。`,ru:`Для этого у модели есть своя матрица. Лучше всех здесь подходит строка {next.token}.`}],try:{en:`Go one step on to see the choice.`,"zh-Hans":`再走一步，看怎样选定。`,ru:`Ещё шаг — и увидите выбор.`}},"./25-choice.json":{page:`predict`,place:{text:`Once upon a time, there was a little girl named Lily. She`,settings:{temperature:`0.8`,top_k:`40`}},facts:{heat:{of:`temperatures`,cold:.3,hot:2,top_k:40}},point:`details`,title:{en:`How one is chosen`,"zh-Hans":`怎样选出一个`,ru:`Как выбирают`},words:{en:`Always taking the likeliest gives the same text every time, and often one that goes round in circles. So one is drawn at random, each as often as its probability says. Temperature makes the draw bolder or more careful; top-k and top-p leave out the unlikely.`,"zh-Hans":`总取最可能的词元，每次都写出同样的文本，还常常原地打转。所以按概率随机抽取，概率越大，越常抽中。温度让抽取更大胆或更谨慎；top-k 和 top-p 去掉不太可能的。`,ru:`Если всегда брать самый вероятный токен, текст каждый раз один и тот же и нередко ходит по кругу. Поэтому токен выбирают случайно, и каждый выпадает с частотой, равной его вероятности. Температура делает выбор смелее или осторожнее; top-k и top-p отсекают маловероятное.`},ask:{question:{en:`{heat.token} is the likeliest here. How often would it be drawn at temperature 2, in percent?`,"zh-Hans":`{heat.token} 在这里最可能。温度为 2 时，它被抽中的几率是百分之几？`,ru:`{heat.token} здесь вероятнее всех. С какой вероятностью, в процентах, он выпадет при температуре 2?`},answer:`heat.hot`},here:[{en:`Of the {heat.kept} likeliest, {heat.token} would be drawn {heat.cold} of the time at temperature 0.3, and {heat.hot} at 2.`,"zh-Hans":`在最可能的 {heat.kept} 个词元中，{heat.token} 在温度 0.3 时有 {heat.cold} 的几率被抽中，在温度 2 时有 {heat.hot}。`,ru:`Из {heat.kept} самых вероятных {heat.token} выпадает при температуре 0,3 с вероятностью {heat.cold}, а при 2 — {heat.hot}.`}],try:{en:`Move the temperature to 2 and let chance choose; then to 0.3.`,"zh-Hans":`把温度调到 2，按“随机抽取”；再调到 0.3。`,ru:`Поставьте температуру 2 и нажмите «Выбрать случайно»; потом 0,3.`}},"./26-loop.json":{page:`generate`,place:{text:`Max and Lily and Max and Lily and`,settings:{n:`60`,top_k:`1`}},facts:{loop:{of:`loop`,tokens:60}},point:`picture`,title:{en:`Stuck in a loop`,"zh-Hans":`原地打转`,ru:`По кругу`},words:{en:`Top-k 1 always takes the likeliest token. Once a piece of text has been said twice, saying it again is often the likeliest, and a third time likelier still: the text goes round in circles. Drawing among the likeliest few breaks out.`,"zh-Hans":`top-k 为 1 时总取最可能的词元。一段话说过两遍，再说一遍往往就最可能，第三遍更是如此：文本开始原地打转。在最可能的几个里随机抽取，就能跳出来。`,ru:`При top-k = 1 всегда берётся самый вероятный токен. Сказанное дважды часто вероятнее всего сказать снова, а в третий раз и подавно: текст ходит по кругу. Выбор наугад среди нескольких вероятных разрывает круг.`},here:[{if:{"loop.found":[1,1],"loop.freed":[1,1]},en:`Here the last {loop.period|# token|# tokens} written repeat those before. Drawn among the 40 likeliest instead (seed {loop.seed}), the text has no such loop.`,"zh-Hans":`这里写下的最后 {loop.period} 个词元与它们之前的相同。改在最可能的 40 个中抽取（随机种子 {loop.seed}），就没有这样的循环。`,ru:`Здесь последние {loop.period|# токен|# токена|# токенов} повторяют предыдущие. Если выбирать из 40 вероятных (начальное число {loop.seed}), круга нет.`},{if:{"loop.found":[1,1]},en:`Here the last {loop.period|# token|# tokens} written repeat those before.`,"zh-Hans":`这里写下的最后 {loop.period} 个词元与它们之前的相同。`,ru:`Здесь последние {loop.period|# токен|# токена|# токенов} повторяют предыдущие.`},{en:`This model does not get stuck here, at least not within {loop.written|# token|# tokens}.`,"zh-Hans":`这个模型在这里没有打转，至少在 {loop.written} 个词元之内没有。`,ru:`Эта модель здесь не зацикливается — по крайней мере за {loop.written|# токен|# токена|# токенов}.`}],try:{en:`Set top-k to 40 and write again. Then look for a text of your own that gets stuck.`,"zh-Hans":`把 top-k 设为 40 再写一遍。再找一段您自己的、会打转的文本。`,ru:`Поставьте top-k 40 и напишите снова. Потом найдите свой текст, который зациклится.`}},"./27-write.json":{page:`generate`,place:{text:`Once upon a time, there was a dog named`,settings:{n:`20`}},point:`picture`,title:{en:`Again and again`,"zh-Hans":`一遍又一遍`,ru:`Снова и снова`},words:{en:`Choose, append, read again: that is all there is to generation. Here are the tokens that were written, one after the other. Click one to see which others could have come in its place, and how likely each was.`,"zh-Hans":`选一个，接上去，再读：生成不过如此。这里是写下的词元，一个接一个。点其中一个，看当时还可能是哪些，每个有多大几率。`,ru:`Выбрать, дописать, прочесть снова — вот и вся генерация. Здесь написанные токены, один за другим. Нажмите на любой: увидите, какие могли быть на его месте и с какой вероятностью.`},try:{en:`Change the seed. The first token is drawn with the same probabilities, only the die rolls another number; after the first difference the probabilities differ, too.`,"zh-Hans":`换一个随机种子。第一个词元的几率不变，只是掷出的数不同；从第一处不同开始，几率也就不同了。`,ru:`Смените начальное число. Вероятности первого токена те же, только на кости выпадает другое число; после первого отличия меняются и вероятности.`}},"./28-cache.json":{page:`generate`,place:{text:`Once upon a time, there was a dog named`,settings:{n:`20`}},point:`cache`,title:{en:`What is kept between steps`,"zh-Hans":`两步之间留下什么`,ru:`Что хранится между шагами`},words:{en:`Tokens that have been read do not change: what comes after them is behind the mask and cannot influence them. So their keys and values are kept, and each step after the first computes only the one new token.`,"zh-Hans":`读过的词元不会再变：被掩码挡住的后文影响不了它们。所以它们的键和值都留着；第一步之后，每一步只算那一个新词元。`,ru:`Прочитанные токены уже не изменятся: то, что после них, закрыто маской и на них не влияет. Поэтому их ключи и значения хранят, и каждый шаг после первого вычисляет только один новый токен.`},try:{en:`How many multiplications does the last step need, with the cache and without it?`,"zh-Hans":`最后一步，有缓存和没有缓存各要多少次乘法？`,ru:`Сколько умножений нужно последнему шагу с кэшем и без него?`}},"./29-weights.json":{page:`weights`,place:{text:`Once upon a time, there was a little girl named Lily. She`},facts:{size:{of:`size`}},point:`picture`,title:{en:`Counting the weights`,"zh-Hans":`数一数权重`,ru:`Пересчитаем веса`},words:{en:`These matrices, with a few vectors beside them, are the whole model: one for tokens, one for positions, and in each block one for query, key and value, one for the projection, and two for the network.`,"zh-Hans":`整个模型就是这些矩阵，外加几个向量：词元和位置各一个；每个块里，查询、键、值合用一个，投影一个，网络两个。`,ru:`Вся модель — это такие матрицы и несколько векторов при них: одна для токенов, одна для позиций, а в каждом блоке одна для запроса, ключа и значения, одна для проекции и две для сети.`},here:[{if:{"size.same":[1,1]},en:`Together they are {size.total} numbers: this is the smallest GPT-2.`,"zh-Hans":`一共 {size.total} 个数：这就是最小的 GPT-2。`,ru:`Всего {size.total|# число|# числа|# чисел}: это самая маленькая GPT-2.`},{en:`This model has {size.total} weights; the smallest GPT-2, counted in the same way, has {size.small}.`,"zh-Hans":`这个模型有 {size.total} 个权重；同样数一遍，最小的 GPT-2 有 {size.small} 个。`,ru:`В этой модели {size.total|# вес|# веса|# весов}; у самой маленькой GPT-2, если считать так же, {size.small}.`}],try:{en:`Which kind of matrix holds the most weights here, and which in the four sizes of GPT-2?`,"zh-Hans":`这里哪一类矩阵的权重最多？在 GPT-2 的四种规格里呢？`,ru:`В каких матрицах весов больше всего здесь и в каких — у четырёх размеров GPT-2?`}},"./30-training.json":{page:`layers`,place:{text:`Tom had a red ball. He liked to play with it. One day, Tom lost his`,settings:{mode:`rank`}},facts:{layers:{of:`layers`}},point:`picture`,title:{en:`How it learned`,"zh-Hans":`它是怎样学会的`,ru:`Как она училась`},words:{en:`Training begins with random weights. At each position of a text the model guesses the next token, is told the right one, and every weight is moved a little so that the right one gets likelier. Each column here is one such exercise: a text trains all its positions at once.`,"zh-Hans":`训练从随机的权重开始。在文本的每个位置，模型猜下一个词元，再被告知正确的那个，每个权重就挪一点点，让正确的更可能。这里的每一列都是这样一道题：一段文本同时训练它的所有位置。`,ru:`Обучение начинается со случайных весов. В каждой позиции текста модель угадывает следующий токен, узнаёт верный, и каждый вес чуть сдвигают, чтобы верный стал вероятнее. Каждый столбец здесь — такое упражнение: текст учит сразу во всех своих позициях.`},here:[{en:`The numbers are ranks: 1 means that the right token came first. In the top row it did at {layers.first} of {layers.places} positions.`,"zh-Hans":`表中是名次：1 表示正确的词元排第一。最上面一行的 {layers.places} 个位置中有 {layers.first} 个如此。`,ru:`Числа — ранги: 1 значит, что верный токен был первым. В верхней строке так в {layers.first|# позиции|# позициях|# позициях} из {layers.places}.`}],try:{en:`Where was the model most surprised?`,"zh-Hans":`哪里最让它意外？`,ru:`Где модель удивилась сильнее всего?`}},"./31-translation.json":{page:`tasks`,place:{text:`She is my friend.`},point:`picture`,title:{en:`The same machine translates`,"zh-Hans":`同一台机器会翻译`,ru:`Та же машина переводит`},words:{en:`Write a sentence, a separator, and its translation, many times over, and let the model learn to go on after the separator. No new part is needed: translating is guessing the next word of a translation.`,"zh-Hans":`写一句话、一个分隔符、再写译文，成千上万遍，让模型学会在分隔符之后接着写。不需要任何新零件：翻译就是猜译文的下一个词。`,ru:`Запишите фразу, разделитель и перевод, и так много раз, и пусть модель учится продолжать после разделителя. Новых деталей не нужно: переводить — значит угадывать следующее слово перевода.`},try:{en:`Choose a word of the answer. Which source words did it look at?`,"zh-Hans":`选译文里的一个词。它看了原文的哪些词？`,ru:`Выберите слово ответа. На какие слова исходной фразы оно смотрело?`}},"./32-tuning.json":{page:`tasks`,place:{text:`The bank said it raised its prime rate to eight percent, effective immediately.`,settings:{with:`summarizer`}},point:`picture`,title:{en:`Train once, then fine-tune`,"zh-Hans":`先训练一次，再微调`,ru:`Обучить один раз, потом дообучить`},words:{en:`Summaries, answers, even music written as tokens: each is a text to go on with. A model trained on plenty of ordinary text needs only a little of the new kind to be fine-tuned for it.`,"zh-Hans":`摘要、问答，甚至写成词元的音乐，都是可以往下接的文本。用大量普通文本训练过的模型，只需少量新类型的文本就能微调好。`,ru:`Пересказы, ответы, даже музыка, записанная токенами, — всё это тексты, которые можно продолжить. Модель, обученную на множестве обычного текста, достаточно дообучить на небольшом числе новых примеров.`},try:{en:`Switch to another task. The machine is the same, only its weights differ.`,"zh-Hans":`换一个任务。机器还是那台，只是权重不同。`,ru:`Переключите задачу. Машина та же, другие только веса.`}},"./33-causes.json":{page:`causes`,place:{text:`Tom had a red ball. He liked to play with it. One day, Tom lost his`},facts:{cause:{of:`cause`}},point:`picture`,title:{en:`Which words caused this one?`,"zh-Hans":`是哪些词引出了它？`,ru:`Какие слова вызвали это слово?`},words:{en:`Now ask backwards. Take a token that the model predicts: how much would a small change at each earlier token change its score? The stronger the colour, the more that token counted; together they make 100%.`,"zh-Hans":`现在反过来问。取模型预测的一个词元：前面每个词元稍作改变，它的得分会变多少？颜色越深，那个词元越重要；合计 100%。`,ru:`Теперь спросим в обратную сторону. Насколько изменилась бы оценка предсказанного токена, если чуть изменить каждый из предыдущих? Чем насыщеннее цвет, тем важнее токен; все вместе — 100\xA0%.`},ask:{question:{en:`The model goes on with {cause.target}. Which word of the text counted most for that?`,"zh-Hans":`模型接下去是 {cause.target}。文本里哪个词对此最重要？`,ru:`Модель продолжает: {cause.target}. Какое слово текста было для этого важнее всех?`},answer:`cause.token`},here:[{if:{"cause.against":[1,1]},en:`The likeliest next token is {cause.target}. {cause.token} counted most: {cause.share}, with a minus sign, for it lowers the score.`,"zh-Hans":`最可能的下一个词元是 {cause.target}。最重要的是 {cause.token}：{cause.share}，带负号，因为它降低得分。`,ru:`Самый вероятный следующий токен — {cause.target}. Важнее всех {cause.token}: {cause.share}, с минусом: он снижает оценку.`},{en:`The likeliest next token is {cause.target}. {cause.token} counted most: {cause.share}, and it raises the score.`,"zh-Hans":`最可能的下一个词元是 {cause.target}。最重要的是 {cause.token}：{cause.share}，它提高得分。`,ru:`Самый вероятный следующий токен — {cause.target}. Важнее всех {cause.token}: {cause.share}, и он повышает оценку.`}],try:{en:`Click a token in the middle of the text: which ones counted for it?`,"zh-Hans":`点文本中间的一个词元：对它来说哪些重要？`,ru:`Нажмите на токен в середине текста: какие были важны для него?`}},"./34-watch.json":{page:`layers`,place:{text:`Tom had a red ball. He liked to play with it. One day, Tom lost his`,settings:{watch_a:`ball`,watch_b:`mom`}},facts:{race:{of:`race`,one:`ball`,other:`mom`}},point:`watch`,title:{en:`Two words in a race`,"zh-Hans":`两个词赛跑`,ru:`Два слова наперегонки`},words:{en:`At which layer does the model make up its mind? Two words are compared here, layer by layer. The one whose line ends higher has won.`,"zh-Hans":`模型在哪一层拿定主意？让两个词逐层比较。末端更高的那条线赢了。`,ru:`На каком слое модель принимает решение? За двумя словами следят слой за слоем. Побеждает то, чья линия заканчивается выше.`},here:[{if:{"race.crossings":[1,null]},en:`Here the lines cross: from layer {race.layer} on, {race.winner} is ahead of {race.loser}.`,"zh-Hans":`这里两条线交叉：从第 {race.layer} 层起，{race.winner} 领先于 {race.loser}。`,ru:`Здесь линии пересекаются: начиная со слоя {race.layer} {race.winner} впереди {race.loser}.`},{en:`Here the lines do not cross: {race.winner} is ahead of {race.loser} in every layer.`,"zh-Hans":`这里两条线不交叉：每一层都是 {race.winner} 领先于 {race.loser}。`,ru:`Здесь линии не пересекаются: {race.winner} впереди {race.loser} на каждом слое.`}],try:{en:`Watch two words of your own.`,"zh-Hans":`换上您自己的两个词。`,ru:`Проследите за двумя своими словами.`}},"./35-neurons.json":{page:`neurons`,place:{text:`Tom had a red ball. He liked to play with it. One day, Tom lost his`,settings:{kind:`groups`}},facts:{first:{of:`neurons`}},point:`together`,title:{en:`Neurons that fire together`,"zh-Hans":`一起激活的神经元`,ru:`Нейроны, которые срабатывают вместе`},words:{en:`There are too many neurons to look at them one by one. Those that fire on the same tokens are gathered here into groups. The line of each group follows the text: it is high where the group fires.`,"zh-Hans":`神经元太多，没法一个个看。在相同词元上激活的在这里归成组。每组的曲线沿着文本走：哪里高，这组就在哪里激活。`,ru:`Нейронов слишком много, чтобы смотреть на каждый. Те, что срабатывают на одних и тех же токенах, собраны здесь в группы. Линия группы идёт вдоль текста: она высока там, где группа срабатывает.`},here:[{en:`This model has {first.all} neurons in all its layers together.`,"zh-Hans":`这个模型各层加起来共有 {first.all} 个神经元。`,ru:`В этой модели {first.all|# нейрон|# нейрона|# нейронов} во всех слоях вместе.`}],try:{en:`Point at a group. Which tokens light up, and what do they have in common?`,"zh-Hans":`指向一组。哪些词元亮了？它们有什么共同之处？`,ru:`Укажите на группу. Какие токены подсветились и что у них общего?`}},"./36-change.json":{page:`change`,place:{text:`Tom had a red ball. He liked to play with it. One day, Tom lost his`,from:`missed`,settings:{changes:`[{"kind":"ablate_head","layer":{layer},"head":{head}}]`}},facts:{missed:{of:`missed`}},point:`picture`,title:{en:`Take a part out`,"zh-Hans":`拿掉一个零件`,ru:`Убрать деталь`},words:{en:`Looking is not proof. To know what a head does, switch it off and see what the model says then. Before and after stand side by side.`,"zh-Hans":`光看不算证明。想知道一个头做什么，就去掉它，看模型这时怎么说。改动前后并排对照。`,ru:`Смотреть — ещё не доказать. Чтобы узнать, что делает голова, её выключают и смотрят, что модель скажет теперь. До и после стоят рядом.`},ask:{question:{en:`One head is taken out. Will the model be as sure of {missed.token} as before?`,"zh-Hans":`拿掉一个头。模型对 {missed.token} 还会像先前一样有把握吗？`,ru:`Одну голову убирают. Будет ли модель так же уверена в {missed.token}?`},options:[{if:{"missed.change":[null,-.05]},en:`No, much less`,"zh-Hans":`不会，会低很多`,ru:`Нет, гораздо меньше`},{en:`Nearly the same`,"zh-Hans":`差不多`,ru:`Почти так же`}]},here:[{if:{"missed.change":[null,-.005]},en:`Here head {missed.head} of layer {missed.layer} is taken out, and {missed.token} falls from {missed.before} to {missed.after}.`,"zh-Hans":`这里去掉了第 {missed.layer} 层的头 {missed.head}，{missed.token} 从 {missed.before} 降到 {missed.after}。`,ru:`Здесь убрана голова {missed.head} слоя {missed.layer}, и {missed.token} падает с {missed.before} до {missed.after}.`},{if:{"missed.change":[-.005,.005]},en:`Here head {missed.head} of layer {missed.layer} is taken out, which changes little: {missed.token} goes from {missed.before} to {missed.after}. The others can do without it.`,"zh-Hans":`这里去掉了第 {missed.layer} 层的头 {missed.head}，变化很小：{missed.token} 从 {missed.before} 变到 {missed.after}。少了它，别的头也行。`,ru:`Здесь убрана голова {missed.head} слоя {missed.layer}, и меняется мало: {missed.token} — с {missed.before} до {missed.after}. Остальные обходятся без неё.`},{en:`Here head {missed.head} of layer {missed.layer} is taken out, and {missed.token} rises from {missed.before} to {missed.after}: the head had been holding it back.`,"zh-Hans":`这里去掉了第 {missed.layer} 层的头 {missed.head}，{missed.token} 反而从 {missed.before} 升到 {missed.after}：原来是这个头在压低它。`,ru:`Здесь убрана голова {missed.head} слоя {missed.layer}, и {missed.token} растёт с {missed.before} до {missed.after}: голова его сдерживала.`}],try:{en:`Put it back and take out others. Which one is missed most?`,"zh-Hans":`把它放回去，再去掉别的。少了哪个影响最大？`,ru:`Верните её и уберите другие. Без какой хуже всего?`}},"./37-yours.json":{page:`predict`,place:{text:`One day, a little robot found`},point:`text`,title:{en:`Now yours`,"zh-Hans":`轮到您了`,ru:`Теперь ваш текст`},words:{en:`That was the whole machine: tokens, two matrices, a stack of blocks that look and think, and a choice. Every page works on any text that you write, and with any GPT-2 from the menu of models.`,"zh-Hans":`整台机器就是这些：词元、两个矩阵、一摞会看会想的块，还有一次选择。每一页都能用于您写的任何文本，也能用于模型菜单里的任何 GPT-2。`,ru:`Вот и вся машина: токены, две матрицы, стопка блоков, которые смотрят и думают, и выбор. Каждая страница работает с любым вашим текстом и с любой GPT-2 из меню моделей.`},try:{en:`Press “Write” and try a text of your own.`,"zh-Hans":`按“编辑”，写一段您自己的文本。`,ru:`Нажмите «Писать» и попробуйте свой текст.`}}});function Sn({name:e,page:t,place:n},r,i,a=n.text??``){let o=n.from&&i?.[n.from]||{},s=e=>o[e]?.as===`count`?o[e].value:null,c=s(`layer`)??n.layer??0,l=s(`head`)??n.head??0,u=Object.fromEntries(Object.entries(n.settings??{}).map(([e,t])=>[e,t.replaceAll(`{layer}`,String(c)).replaceAll(`{head}`,String(l))]));return o.tree?.as===`text`&&(u.tree=o.tree.value),{page:t,model:r,text:a,more:o.more?.as===`ids`?o.more.value:[],position:s(`position`)??n.position??null,layer:c,head:l,step:n.step??``,settings:u,tour:e,beside:n.beside??null}}var Cn=e=>hn.some(t=>t.name===e.page),wn=Object.entries(xn).sort(([e],[t])=>e<t?-1:1).map(([e,t])=>({...t,name:/\d+-([\w-]+)\.json$/.exec(e)[1]})).filter(Cn),Tn=e=>e.steps.map(({use:e,...t})=>{let n=wn.find(t=>t.name===e);return{...n,...t,place:{...n?.place,...t.place}}}).filter(Cn),En=e=>e.own?{...e,...e.own}:e,Dn=location.hash.length<3,On=/[?&]tour=/.test(location.hash)&&!/[?&]text=/.test(location.hash),kn=`over`,$=new class{#e=Y(j(oe(`tour`)));#t=Y(null);get given(){return w(this.#t)}set given(e){V(this.#t,e)}#n=Y(null);get failure(){return w(this.#n)}set failure(e){V(this.#n,e)}#r=Y(!1);get remote(){return w(this.#r)}set remote(e){V(this.#r,e,!0)}#i=G(()=>this.given?Tn(this.given):[]);#a=G(()=>{let e=e=>e.some(e=>e.name===X.tour),t=e(w(this.#i))||w(this.#i).length&&!e(wn)?w(this.#i):wn;return X.own?t.filter(e=>e.own!==!1).map(En):t});get steps(){return w(this.#a)}set steps(e){V(this.#a,e)}#o=G(()=>this.steps.find(e=>e.name===X.tour)??null);get step(){return w(this.#o)}set step(e){V(this.#o,e)}#s=G(()=>this.step?this.steps.indexOf(this.step):-1);get at(){return w(this.#s)}set at(e){V(this.#s,e)}#c=G(()=>this.step!==null&&be(X.place())!==this.address(this.step));get strayed(){return w(this.#c)}set strayed(e){V(this.#c,e)}#l=Y({});#u=Y({});#d=Y(0);get beat(){return w(this.#d)}set beat(e){V(this.#d,e,!0)}get offered(){return Dn&&w(this.#e)===null&&!this.step}get entrance(){return this.address(this.step??this.steps.find(e=>e.name===w(this.#e))??this.steps[0])}#f(e){return JSON.stringify([X.model,e.name,this.#p(e)])}#p(e){return X.own?X.text:e.place.text??``}facts(e){return w(this.#l)[this.#f(e)]??null}#m(e){let{model:t,own:n,present:r}=X;return{...Sn(e,t,this.facts(e),this.#p(e)),own:n,present:r}}address(e){return be(this.#m(e))}async open(){let e=Qe?null:await fetch(`api/tour`).catch(()=>null),t=e?.headers.get(`content-type`)?.includes(`json`)?await e.json():null;this.failure=t?.error??null,this.given=t?.tour??null,this.remote=t?.remote??!1,On&&this.step&&X.show(this.#m(this.step))}async ask(e,t){let{model:n,own:r}=X,[i,a]=[this.#f(e),this.#p(e)];if(!e.facts||this.facts(e))return;let o=await He(`facts`,{model:n,text:a,facts:e.facts,own:r},t);if(t.aborted||n!==X.model)return;let s=this.step===e&&!this.strayed;V(this.#l,{...w(this.#l),[i]:o}),s&&e.place.from&&X.show(this.#m(e))}neighbour(e){return this.at<0?null:this.steps[this.at+e]??null}guess(e){return w(this.#u)[this.#f(e)]??null}make(e,t){V(this.#u,{...w(this.#u),[this.#f(e)]:t});let n=this.beats(e).indexOf(`here`);n>=0&&(this.beat=n)}get veiled(){return!!this.step?.ask&&this.guess(this.step)===null&&X.page===this.step.page}answer(e){let{ask:t}=e,n=this.facts(e);if(t?.right)return String(t.right);if(!t||!n)return null;if(t.answer)return _n(gn(n,t.answer))||null;let r=t.options??[],i=r.findIndex(e=>e.if&&vn(e,n)),a=i<0?r.findIndex(e=>!e.if):i;return a<0?null:String(a+1)}beats(e){return[`words`,...e.ask?[`ask`]:[],...e.here||e.ask?[`here`]:[],...e.try?[`try`]:[]]}go(e){let t=this.neighbour(e);t&&(location.hash=this.address(t))}turn(e){if(!this.step)return;let t=this.beats(this.step);e===1&&t[this.beat]===`ask`&&this.veiled?this.make(this.step,``):this.beat+e>=0&&this.beat+e<t.length?this.beat+=e:this.go(e)}own(e){X.own=e,!e&&this.step&&X.show(this.#m(this.step))}present(e){this.beat=0,X.present=e}leave(){this.#h(this.neighbour(1)&&this.step?this.step.name:kn),X.tour=``,X.own=!1}decline(){this.#h(kn)}saw(e){this.beat=0,this.#h(e.name)}#h(e){w(this.#e)!==e&&(V(this.#e,e,!0),re(`tour`,e))}},An=new class{#e=Y(!1);get help(){return w(this.#e)}set help(e){V(this.#e,e,!0)}#t=Y(!1);get editing(){return w(this.#t)}set editing(e){V(this.#t,e,!0)}#n=null;own(e){return this.#n=e,()=>{this.#n===e&&(this.#n=null)}}press(e){let t=e.target;if(!(e.defaultPrevented||e.altKey||xt(t)||document.querySelector(`dialog[open]`))){if(e.ctrlKey||e.metaKey)this.#i(e)&&e.preventDefault();else{if(X.present&&$.step&&this.#r(e,t))return e.preventDefault();t.tagName!==`SELECT`&&t.type!==`range`&&(D.letters||e.key.length!==1||e.key===` `)&&(this.#n?.(e)||this.#a(e,t))&&e.preventDefault()}}}#r(e,t){if(e.key===`Escape`)$.present(!1);else if(e.key===`PageDown`||e.key===`ArrowRight`||e.key===` `&&!t.closest(`button, a, summary`))$.turn(1);else if(e.key===`PageUp`||e.key===`ArrowLeft`)$.turn(-1);else return!1;return!0}#i(e){let t=e.key.toLowerCase();if(t===`z`&&e.shiftKey)X.past.redo();else if(t===`z`)X.past.undo();else if(t===`y`&&!e.shiftKey)X.past.redo();else return!1;return!0}#a(e,t){let n=X.trace?.shape;if(e.key===`?`)this.help=!0;else if(e.key===`Backspace`)return X.unpick();else if(e.code===`BracketRight`&&$.step)$.go(1);else if(e.code===`BracketLeft`&&$.step)$.go(-1);else if(e.key===`e`||e.key===`/`)this.editing=!0;else if(e.key===`n`||e.key===`p`){let t=hn.findIndex(e=>e.name===X.page);X.go(hn[(t+(e.key===`n`?1:hn.length-1))%hn.length].name)}else if(e.key.startsWith(`Arrow`)&&t.tagName!==`INPUT`&&n){let t=e.key===`ArrowRight`||e.key===`ArrowUp`?1:-1,r=e.key===`ArrowRight`||e.key===`ArrowLeft`,i=(e,t)=>Math.max(0,Math.min(t-1,e));if(r&&!e.shiftKey)X.choose(i(X.at+t,X.tokens.length));else if(r)X.head=i(X.atHead+t,n.heads);else if(e.shiftKey)X.layer=i(X.atLayer+t,n.layers);else return!1}else return!1;return!0}},jn=x(`<li><button><span class="name svelte-1g24gda"> </span> <span class="size svelte-1g24gda"> </span> <span class="shape svelte-1g24gda"><!><!></span></button></li>`),Mn=x(`<h2 class="svelte-1g24gda"> </h2> <ul></ul>`,1),Nn=x(`<p class="here svelte-1g24gda"> </p>`),Pn=x(`<form class="svelte-1g24gda"><label class="small" for="other-model"> </label> <div class="other svelte-1g24gda"><input id="other-model" class="field" placeholder="~/models/mine" spellcheck="false" autocomplete="off"/> <button class="button" type="submit"> </button></div></form>`),Fn=x(`<progress class="svelte-1g24gda"></progress> <span> </span>`,1),In=x(`<div class="waking svelte-1g24gda" role="status"><span> </span> <!></div>`),Ln=x(`<details class="svelte-1g24gda"><summary class="button svelte-1g24gda"><span class="now svelte-1g24gda"> </span><!></summary> <div class="menu svelte-1g24gda"><div class="lists svelte-1g24gda"><h2 class="svelte-1g24gda"> </h2> <ul></ul> <!></div> <!></div></details> <!>`,1);function Rn(e,t){I(t,!0);let n=(e,t=fe)=>{var n=jn(),i=z(n);let o;var s=z(i),c=W(s,!0),l=K(s,2),p=W(l,!0),m=K(l,2),g=z(m),_=e=>{var n=ie();J(e=>b(n,e),[()=>A(`shell.model_shape`,{layers:t().layers,heads:t().heads,width:t().width,context:t().context})]),a(e,n)};h(g,e=>{t().layers&&t().heads&&e(_)});var v=K(g),y=e=>{var n=ie();J(e=>b(n,` · ${e??``}`),[()=>A(`shell.download`,{size:ut(t().bytes)})]),a(e,n)};h(v,e=>{t().where===`hub`&&t().bytes&&e(y)}),k(m),k(i),k(n),J((e,n)=>{o=B(i,1,`entry svelte-1g24gda`,null,o,{chosen:t().name===w(u)}),r(i,`aria-current`,t().name===w(u)||void 0),r(s,`title`,t().name),b(c,e),b(p,n)},[()=>d(t().name),()=>lt(t().parameters)]),C(`click`,i,()=>f(t().name)),a(e,n)},o,s=Y(``),c=G(()=>Ye.list.filter(e=>e.where===`here`)),l=G(()=>Ye.list.filter(e=>e.where===`hub`)),u=G(()=>X.trace?.model??X.model),d=e=>e.replace(/\/+$/,``).split(`/`).pop()||e;function f(e){e.trim()&&(o.open=!1,o.querySelector(`summary`)?.focus(),X.use(e.trim()))}function p(e){e.key===`Escape`&&o.open&&(o.open=!1,o.querySelector(`summary`)?.focus(),e.stopPropagation())}var m=Ln(),_=O(m),y=z(_),x=z(y),E=W(x,!0),D=K(x);H(D,{get paths(){return q.down},size:14}),k(y);var j=K(y,2),M=z(j),N=z(M),P=W(N,!0),F=K(N,2);i(F,21,()=>w(c),e=>e.name,(e,t)=>{n(e,()=>w(t))}),k(F);var R=K(F,2),ee=e=>{var t=Mn(),r=O(t),o=W(r,!0),s=K(r,2);i(s,21,()=>w(l),e=>e.name,(e,t)=>{n(e,()=>w(t))}),k(s),J(e=>b(o,e),[()=>A(`shell.models_hub`)]),a(e,t)};h(R,e=>{w(l).length&&e(ee)}),k(M);var te=K(M,2),ne=e=>{var t=Nn(),n=W(t,!0);J(e=>b(n,e),[()=>A(`site.runs_here`)]),a(e,t)},U=e=>{var t=Pn(),n=z(t),r=W(n,!0),i=K(n,2),o=z(i);g(o);var c=K(o,2),l=W(c,!0);k(i),k(t),J((e,t)=>{b(r,e),b(l,t)},[()=>A(`shell.models_other`),()=>A(`shell.open`)]),S(`submit`,t,e=>{e.preventDefault(),f(w(s))}),pe(o,()=>w(s),e=>V(s,e)),a(e,t)};h(te,e=>{Qe?e(ne):e(U,-1)}),k(j),k(_),T(_,e=>o=e,()=>o);var re=K(_,2),ae=e=>{let t=G(()=>Ye.waking);var n=In(),i=z(n),o=W(i,!0),s=K(i,2),c=e=>{var n=Fn(),i=O(n),o=K(i,2),s=W(o,!0);J((e,n)=>{v(i,w(t).done),r(i,`max`,w(t).total),r(i,`aria-label`,e),b(s,n)},[()=>A(`shell.fetching`,{file:w(t).file,size:ut(w(t).total)}),()=>ot(w(t).done/w(t).total)]),a(e,n)};h(s,e=>{w(t).total&&w(t).phase===`fetching`&&e(c)}),k(n),J(e=>b(o,e),[()=>w(t).phase===`fetching`&&w(t).total?A(`shell.fetching`,{file:w(t).file,size:ut(w(t).total)}):A(`shell.waking`,{name:d(w(t).name)})]),a(e,n)};h(re,e=>{Ye.waking&&!Qe?.bare&&e(ae)}),J((e,t,n)=>{r(y,`aria-label`,e),b(E,t),b(P,n)},[()=>A(`shell.model`,{name:w(u)}),()=>d(w(u)),()=>A(`shell.models_here`)]),C(`keydown`,_,p),S(`toggle`,_,()=>o.open&&void Ye.refresh().catch(()=>void 0)),C(`focusout`,_,e=>e.relatedTarget&&!o.contains(e.relatedTarget)&&(o.open=!1)),a(e,m),L()}s([`click`,`keydown`,`focusout`]);var zn=x(`<span class="stacked"><span> </span><small> </small></span>`),Bn=x(`<li><button><!></button></li>`),Vn=x(`<ul class="chips svelte-vljw4v"></ul>`);function Hn(e,t){I(t,!0);let n=F(t,`picked`,3,1/0),s=F(t,`shares`,3,null),c=F(t,`marks`,3,null),l;function u(e){let n=e.key===`ArrowRight`?t.chosen+1:e.key===`ArrowLeft`?t.chosen-1:e.key===`Home`?0:e.key===`End`?t.tokens.length-1:null;if(n===null||e.shiftKey||e.altKey||e.ctrlKey||e.metaKey)return;e.preventDefault(),e.stopPropagation();let r=Math.max(0,Math.min(t.tokens.length-1,n));t.onchoose(r),l.querySelectorAll(`button`)[r]?.focus()}var d=Vn();i(d,21,()=>t.tokens,o,(e,i,o)=>{let l=G(()=>_t(w(i)));var u=Bn();let d;var p=z(u);let m,g;var _=z(p),v=e=>{var t=zn(),n=z(t),r=W(n,!0),i=K(n),o=W(i,!0);k(t),J(()=>{b(r,w(l).above),b(o,w(l).below)}),a(e,t)},y=e=>{var t=ie();J(e=>b(t,e),[()=>gt(w(i))]),a(e,t)};h(_,e=>{w(l)?e(v):e(y,-1)}),k(p),k(u),J((e,i,a,c)=>{d=B(u,1,`svelte-vljw4v`,null,d,{break:e}),r(p,`tabindex`,o===t.chosen?0:-1),r(p,`aria-pressed`,o===t.chosen),r(p,`title`,i),r(p,`aria-label`,a),m=B(p,1,`svelte-vljw4v`,null,m,{chosen:o===t.chosen,odd:o%2,picked:o>=n(),shared:s()!==null,marked:c}),g=f(p,``,g,{"--share":s()?s()[o]:void 0})},[()=>vt(w(i)),()=>`${pt(w(i))} · ${w(i).bytes}`,()=>A(`shell.token_at`,{n:o,token:w(i).text?.trim()||gt(w(i))})+(c()?.has(o)?`, ${A(`beside.differs`)}`:``),()=>c()?.has(o)]),C(`click`,p,()=>t.onchoose(o)),S(`pointerenter`,p,()=>t.onpoint?.(o)),a(e,u)}),k(d),T(d,e=>l=e,()=>l),J(()=>r(d,`aria-label`,t.label)),C(`keydown`,d,u),S(`pointerleave`,d,()=>t.onpoint?.(null)),a(e,d),L()}s([`keydown`,`click`]);var Un=x(`<label class="hidden" for="text-field"> </label> <textarea id="text-field" spellcheck="false" class="svelte-zzct20"></textarea>`,1),Wn=x(`<span class="quiet small nothing svelte-zzct20"> </span>`),Gn=x(`<p class="uncut svelte-zzct20"> </p>`),Kn=x(`<button class="button strong svelte-zzct20"> </button>`),qn=x(`<button class="button svelte-zzct20"><!> </button>`),Jn=x(`<div><!> <div class="line svelte-zzct20"><div class="chips svelte-zzct20"><!> <!></div> <div class="side svelte-zzct20"><!> <p class="count svelte-zzct20" aria-live="polite"><!></p></div></div></div>`);function Yn(t,n){I(n,!0);let i=Y(void 0),o=Y(void 0),s=Y(void 0),c=Y(``),l=G(()=>X.trace?.shape.context??0),u=G(()=>!X.text&&!X.more.length),d=G(()=>hn.find(e=>e.name===X.page)?.uncut??!1);U(()=>{An.editing&&(V(c,e(()=>X.more.length&&X.trace?X.trace.text:X.text),!0),m().then(()=>{w(i)?.focus(),w(i)?.setSelectionRange(w(c).length,w(c).length)}))}),U(()=>{X.at,X.trace;let e=w(s)?.querySelector(`[aria-pressed=true]`);if(!w(s)||!e||w(s).scrollHeight<=w(s).clientHeight)return;let t=e.offsetHeight+3;w(s).scrollTop=Math.max(0,Math.ceil((e.offsetTop-w(s).clientHeight/2)/t)*t)});function f(){An.editing=!1,m().then(()=>w(o)?.focus())}function p(e){(e.key===`Escape`||e.key===`Enter`&&!e.shiftKey&&!e.isComposing)&&(e.preventDefault(),f())}var g=Jn();let _;var v=z(g),y=e=>{var t=Un(),n=O(t),o=W(n,!0),s=K(n,2);ne(s),T(s,e=>V(i,e),()=>w(i)),J((e,t,n)=>{b(o,e),r(s,`rows`,t),r(s,`placeholder`,n)},[()=>A(`shell.text`),()=>Math.min(6,Math.max(1,Math.ceil(w(c).length/80),w(c).split(`
-`).length)),()=>A(`shell.write_here`)]),C(`input`,s,()=>X.write(w(c))),C(`keydown`,s,p),pe(s,()=>w(c),e=>V(c,e)),a(e,t)};h(v,e=>{An.editing&&e(y)});var x=K(v,2),S=z(x),E=z(S),D=e=>{var t=Wn(),n=W(t,!0);J(e=>b(n,e),[()=>A(`shell.nothing`)]),a(e,t)};h(E,e=>{w(u)&&e(D)});var j=K(E,2),M=e=>{var t=Gn(),n=W(t,!0);J(()=>b(n,X.text)),a(e,t)},N=e=>{{let t=G(()=>X.trace?X.tokens:X.cut),n=G(()=>X.tokens.length-X.more.length),r=G(()=>A(`shell.tokens`)),i=G(()=>kt?jt.all:null);Hn(e,{get tokens(){return w(t)},get chosen(){return X.at},get picked(){return w(n)},get label(){return w(r)},get marks(){return w(i)},onchoose:e=>X.choose(e)})}};h(j,e=>{w(d)?e(M):e(N,-1)}),k(S),T(S,e=>V(s,e),()=>w(s));var P=K(S,2),F=z(P),R=e=>{var t=Kn(),n=W(t,!0);J(e=>b(n,e),[()=>A(`shell.done`)]),C(`click`,t,f),a(e,t)},ee=e=>{var t=qn(),n=z(t);H(n,{get paths(){return q.edit},size:15});var r=K(n,1,!0);k(t),T(t,e=>V(o,e),()=>w(o)),J(e=>b(r,e),[()=>A(`shell.write`)]),C(`click`,t,()=>An.editing=!0),a(e,t)};h(F,e=>{An.editing?e(R):e(ee,-1)});var te=K(F,2),re=z(te),ae=e=>{var t=ie();J(e=>b(t,e),[()=>A(`shell.token_count`,{count:X.tokens.length,context:w(l)})]),a(e,t)};h(re,e=>{X.trace&&!w(d)&&e(ae)}),k(te),k(P),k(x),k(g),J(()=>_=B(g,1,`textbox svelte-zzct20`,null,_,{editing:An.editing})),a(t,g),L()}s([`input`,`keydown`,`click`]);var Xn=x(`<div class="model svelte-io3w3x"><!></div> <div class="text svelte-io3w3x" data-tour="text"><!></div>`,1),Zn=x(`<button> </button>`),Qn=x(`<header class="svelte-io3w3x"><div class="brand svelte-io3w3x"><svg width="22" height="22" viewBox="0 0 32 32" aria-hidden="true"><rect x="3" y="19" width="26" height="8" rx="2" fill="var(--accent)"></rect><rect x="3" y="9" width="18" height="8" rx="2" fill="var(--accent)" opacity=".5"></rect><path d="M24.5 5v11" stroke="var(--attention)" stroke-width="3" stroke-linecap="round"></path></svg> <span class="svelte-io3w3x">Cutaway</span></div> <!> <div class="reader svelte-io3w3x"><div class="languages svelte-io3w3x" role="group"></div> <button class="round svelte-io3w3x"><!></button> <button class="round svelte-io3w3x"><!></button></div></header>`);function $n(e,t){I(t,!0);let n=[`auto`,`light`,`dark`],o={en:`EN`,"zh-Hans":`中`,ru:`RU`},s=G(()=>n[(n.indexOf(D.theme)+1)%3]);var c=Qn(),l=K(z(c),2),u=e=>{var t=Xn(),n=O(t);Rn(z(n),{}),k(n);var r=K(n,2);Yn(z(r),{}),k(r),a(e,t)};h(l,e=>{X.beside||e(u)});var d=K(l,2),f=z(d);i(f,21,()=>Object.entries(ee),([e,t])=>e,(e,t)=>{var n=G(()=>_(w(t),2));let i=()=>w(n)[0],s=()=>w(n)[1];var c=Zn();let l;var u=W(c,!0);J(()=>{r(c,`lang`,i()),r(c,`title`,s()),r(c,`aria-label`,`${o[i()]??``} ${s()??``}`),r(c,`aria-pressed`,D.language===i()),l=B(c,1,`svelte-io3w3x`,null,l,{chosen:D.language===i()}),b(u,o[i()])}),C(`click`,c,()=>D.speak(i())),a(e,c)}),k(f);var p=K(f,2),m=z(p);H(m,{get paths(){return q[D.theme]}}),k(p);var g=K(p,2),v=z(g);H(v,{get paths(){return q.help}}),k(g),k(d),k(c),J((e,t,n,i,a)=>{r(f,`aria-label`,e),r(p,`aria-label`,t),r(p,`title`,n),r(g,`aria-label`,i),r(g,`title`,a)},[()=>A(`shell.language`),()=>A(`shell.theme`,{theme:A(`shell.theme_${D.theme}`)}),()=>A(`shell.theme`,{theme:A(`shell.theme_${D.theme}`)}),()=>A(`shell.shortcuts`),()=>A(`shell.shortcuts`)]),C(`click`,p,()=>D.wear(w(s))),C(`click`,g,()=>An.help=!0),a(e,c),L()}s([`click`]),le();var er=x(`<div class="lost svelte-19hmz3y" role="alert"><div><strong class="svelte-19hmz3y"> </strong> <p> </p></div> <button class="button"> </button></div>`);function tr(e,t){I(t,!1),te();var n=y(),r=O(n),i=e=>{var t=er(),n=z(t),r=z(n),i=W(r,!0),o=K(r,2),s=W(o,!0);k(n);var c=K(n,2),l=W(c,!0);k(t),J((e,t,n)=>{b(i,e),b(s,t),b(l,n)},[()=>A(`shell.lost`),()=>A(`shell.lost_remedy`),()=>A(`shell.retry`)]),C(`click`,c,()=>ke.retry()),a(e,t)};h(r,e=>{ke.lost&&e(i)}),a(e,n),L()}s([`click`]);var nr=e=>e.replace(/^blocks\.\d+\./,`blocks.*.`),rr=(e,t)=>e.places.find(e=>e.name===nr(t)),ir=(e,t=[])=>t.every(t=>e.views.includes(t)),ar=x(`<li><a><!> <span> </span></a></li>`),or=x(`<li><button><!> <span> </span></button></li>`),sr=x(`<nav class="svelte-16yv1nr"><ul class="svelte-16yv1nr"><!> <li class="tour svelte-16yv1nr"><a><!> <span> </span></a></li> <!> <li><button class="svelte-16yv1nr"><!> <span> </span></button></li></ul></nav>`);function cr(e,t){I(t,!0);let n=e=>be({...X.place(),page:e,settings:X.settings[e]??{}}),o=e=>!!X.trace&&!ir(X.trace.map,e.views);function s(e,t){e.ctrlKey||e.metaKey||e.shiftKey||e.button||(e.preventDefault(),X.go(t))}let c;U(()=>{let e=X.page&&c.querySelector(`[aria-current=page]`);e&&c.scrollWidth>c.clientWidth&&(c.scrollLeft=e.offsetLeft-(c.clientWidth-e.offsetWidth)/2)});var l=sr(),u=z(l),d=z(u);i(d,17,()=>hn,e=>e.name,(e,t)=>{var i=ar(),c=z(i);let l;var u=z(c);H(u,{get paths(){return w(t).icon}});var d=K(u,2),f=W(d,!0);k(c),k(i),J((e,n,i,a)=>{r(c,`href`,e),r(c,`title`,n),r(c,`aria-current`,w(t).name===X.page?`page`:void 0),l=B(c,1,`svelte-16yv1nr`,null,l,{unfit:i}),b(f,a)},[()=>n(w(t).name),()=>o(w(t))?A(`shell.unfit`):void 0,()=>o(w(t)),()=>A(`${w(t).name}.name`)]),C(`click`,c,e=>s(e,w(t).name)),a(e,i)});var f=K(d,2),p=z(f);let m;var g=z(p);H(g,{get paths(){return q.tour}});var _=K(g,2),v=W(_,!0);k(p),k(f);var y=K(f,2),x=e=>{var t=or(),n=z(t);let i;var o=z(n);H(o,{get paths(){return q.sides}});var s=K(o,2),c=W(s,!0);k(n),k(t),J(e=>{r(n,`aria-pressed`,!!X.beside),i=B(n,1,`svelte-16yv1nr`,null,i,{chosen:X.beside}),b(c,e)},[()=>A(`beside.name`)]),C(`click`,n,()=>X.beside?Z.end():Z.begin()),a(e,t)};h(y,e=>{Qe||e(x)});var S=K(y,2),E=z(S),D=z(E);H(D,{get paths(){return q.present}});var O=K(D,2),j=W(O,!0);k(E),k(S),k(u),k(l),T(l,e=>c=e,()=>c),J((e,t,n)=>{r(l,`aria-label`,e),r(p,`href`,$.entrance),m=B(p,1,`svelte-16yv1nr`,null,m,{chosen:$.step}),b(v,t),b(j,n)},[()=>A(`shell.pages`),()=>A(`tour.name`),()=>A(`classroom.present`)]),C(`click`,E,()=>$.present(!0)),a(e,l),L()}s([`click`]);var lr=x(`<dt><kbd> </kbd></dt> <dd> </dd>`,1),ur=x(`<dialog aria-labelledby="shortcuts-title" class="svelte-1xuj7gt"><div class="inside svelte-1xuj7gt"><header class="svelte-1xuj7gt"><h2 id="shortcuts-title"> </h2> <button class="close svelte-1xuj7gt"><!></button></header> <dl class="svelte-1xuj7gt"><!> <!></dl> <label class="letters svelte-1xuj7gt"><input type="checkbox" role="switch" aria-describedby="letters-say" class="svelte-1xuj7gt"/> </label> <p id="letters-say" class="quiet small svelte-1xuj7gt"> </p></div></dialog>`);function dr(e,t){I(t,!0);let n,o=/^(Mac|iP)/.test(navigator.platform)?`⌘`:`Ctrl`,s=[[`e`,`edit`],[`← →`,`position`],[`⇧ ← →`,`head`],[`⇧ ↑ ↓`,`layer`],[`n  p`,`page`],[`[  ]`,`tour`],[`${o} Z`,`undo`],[`${o} ⇧ Z`,`redo`],[`⌫`,`unpick`],[`?`,`help`]],c=e=>/^[^←⇧⌫\s](\s|$)/.test(e);U(()=>{An.help&&!n.open&&n.showModal()});var l=ur(),u=z(l),d=z(u),f=z(d),p=W(f,!0),m=K(f,2),v=z(m);H(v,{get paths(){return q.close}}),k(m),k(d);var y=K(d,2),x=z(y);i(x,17,()=>s,([e,t])=>e,(e,t)=>{var n=G(()=>_(w(t),2));let r=()=>w(n)[0],i=()=>w(n)[1];var o=lr(),s=O(o),l=z(s);let u;var d=W(l,!0);k(s);var f=K(s,2),p=W(f,!0);J((e,t)=>{u=B(l,1,`svelte-1xuj7gt`,null,u,{off:e}),b(d,r()),b(p,t)},[()=>c(r())&&!D.letters,()=>A(`shell.key_${i()}`)]),a(e,o)});var E=K(x,2),j=e=>{var t=lr(),n=O(t),r=z(n);let i;var o=W(r,!0);k(n);var s=K(n,2),l=W(s,!0);J((e,t,n)=>{i=B(r,1,`svelte-1xuj7gt`,null,i,{off:e}),b(o,t),b(l,n)},[()=>c(A(`${X.page}.keys`))&&!D.letters,()=>A(`${X.page}.keys`),()=>A(`${X.page}.keys_do`)]),a(e,t)},M=G(()=>R(`${X.page}.keys`));h(E,e=>{w(M)&&e(j)}),k(y);var N=K(y,2),P=z(N);g(P);var F=K(P);k(N);var ee=K(N,2),V=W(ee,!0);k(u),k(l),T(l,e=>n=e,()=>n),J((e,t,n,i)=>{b(p,e),r(m,`aria-label`,t),ue(P,D.letters),b(F,` ${n??``}`),b(V,i)},[()=>A(`shell.shortcuts`),()=>A(`shell.close`),()=>A(`shell.letters`),()=>A(`shell.letters_say`)]),S(`close`,l,()=>An.help=!1),C(`click`,l,e=>e.target===n&&n.close()),C(`click`,m,()=>n.close()),C(`change`,P,e=>D.useLetters(e.currentTarget.checked)),a(e,l),L()}s([`click`,`change`]);var fr=x(`<label><span class="label svelte-16nx1z"> </span> <input type="range" class="svelte-16nx1z"/> <output class="svelte-16nx1z"> </output></label>`);function pr(e,t){I(t,!0);let n=F(t,`step`,3,1),i=F(t,`log`,3,!1),o=F(t,`shown`,19,()=>String(t.value)),s=F(t,`compact`,3,!1),c=G(()=>i()?t.max>t.min?Math.round(200*Math.log(t.value/t.min)/Math.log(t.max/t.min)):0:t.value);function l(e){let r=Number(e.currentTarget.value);if(!i())return t.onchange(r);let a=t.min*(t.max/t.min)**(r/200);t.onchange(Math.min(t.max,Math.max(t.min,n()>=1?Math.round(a):Math.round(a/n())*n())))}var u=fr();let d;var f=z(u),p=W(f,!0),m=K(f,2);g(m);var h=K(m,2),_=W(h,!0);k(u),J(()=>{d=B(u,1,`slider svelte-16nx1z`,null,d,{compact:s()}),b(p,t.label),r(m,`min`,i()?0:t.min),r(m,`max`,i()?200:t.max),r(m,`step`,i()?1:n()),v(m,w(c)),m.disabled=t.max<=t.min,r(m,`aria-valuetext`,o()),b(_,o())}),C(`input`,m,l),a(e,u),L()}s([`input`]);var mr=500,hr=400,gr=new class{#e=Y(null);get now(){return w(this.#e)}set now(e){V(this.#e,e)}get left(){let{share:e,seconds:t}=this.now??{share:null,seconds:0};return e&&e>.05?Math.ceil(t*(1-e)/e):null}watch(){let e=setTimeout(r,mr),t=e=>void(this.now=e),n=!1;async function r(){try{let e=await(await Me(`api/progress`)).json();n||t(e)}catch{n||t(null)}n||(e=setTimeout(r,hr))}return()=>{n=!0,clearTimeout(e),t(null)}}},_r=x(`<div class="working svelte-j5ztg1"><progress max="1" class="svelte-j5ztg1"></progress> <span> </span> <button class="button"> </button></div>`);function vr(e,t){I(t,!0),U(()=>gr.watch());let n=G(()=>gr.now?.share??null),i=G(()=>w(n)===null?`…`:ot(Math.round(w(n)*100)/100).replace(/[.,]0(?=\D)/,``));var o=y(),s=O(o),c=e=>{var t=_r(),o=z(t),s=K(o,2),c=W(s,!0),l=K(s,2),u=W(l,!0);k(t),J((e,t,i)=>{v(o,w(n)??void 0),r(o,`aria-label`,e),b(c,t),b(u,i)},[()=>A(`shell.working`,{share:w(i)}),()=>gr.left===null?A(`shell.working`,{share:w(i)}):A(`shell.working_left`,{share:w(i),seconds:gr.left}),()=>A(`shell.cancel`)]),C(`click`,l,function(...e){We?.apply(this,e)}),a(e,t)};h(s,e=>{gr.now&&e(c)}),a(e,o),L()}s([`click`]);var yr=x(`<aside data-tour="details"><h2 class="svelte-1ic85nn"> </h2> <button class="sheet svelte-1ic85nn"> <!></button> <div class="inside svelte-1ic85nn"><!></div></aside>`),br=x(`<!> <span class="word mono svelte-1ic85nn" aria-hidden="true"> </span>`,1),xr=x(`<div class="turns svelte-1ic85nn" role="group"><!> <!> <!></div>`),Sr=x(`<div><div class="head svelte-1ic85nn"><div class="words svelte-1ic85nn"><h1 tabindex="-1" id="page-title" class="svelte-1ic85nn"> </h1> <p class="quiet sentence svelte-1ic85nn"><!></p></div> <div class="tools svelte-1ic85nn"><!></div></div> <!> <div data-tour="picture"><!> <!></div> <div class="dock svelte-1ic85nn"><!> <!></div></div>`);function Cr(e,t){I(t,!0);let n=F(t,`turns`,19,()=>[]),i=F(t,`detailsTitle`,3,``),o=F(t,`busy`,3,!1),s=F(t,`failure`,3,null),c=Y(!1),l=G(()=>X.trace?.shape),u=G(()=>n().filter(e=>e===`layer`?X.trace?.map.layers:e!==`head`||X.trace?.map.places.some(e=>e.axes[0]===`head`)));var d=Sr();let f;var m=z(d),g=z(m),_=z(g),v=W(_,!0),y=K(_,2),x=z(y);p(x,()=>t.sentence),k(y),k(g);var S=K(g,2),T=z(S);p(T,()=>t.tools??fe),k(S),k(m);var E=K(m,2),D=e=>{vr(e,{})};h(E,e=>{(o()||X.busy)&&!Ye.waking&&e(D)});var j=K(E,2);let M;var N=z(j),P=e=>{Xt(e,{get failure(){return s()},retry:()=>X.again()})};h(N,e=>{s()&&e(P)});var R=K(N,2);p(R,()=>t.children),k(j);var ee=K(j,2),te=z(ee),ne=e=>{var n=yr();let o;var s=z(n),l=W(s,!0),u=K(s,2),d=z(u,!0),f=K(d);H(f,{get paths(){return q[w(c)?`down`:`up`]},size:16}),k(u);var m=K(u,2),h=z(m);p(h,()=>t.details),k(m),k(n),J((e,t,i)=>{r(n,`aria-label`,e),o=B(n,1,`svelte-1ic85nn`,null,o,{open:w(c)}),b(l,t),r(u,`aria-expanded`,w(c)),b(d,i)},[()=>i()||A(`shell.details`),()=>i()||A(`shell.details`),()=>i()||A(`shell.details`)]),C(`click`,u,()=>V(c,!w(c))),a(e,n)};h(te,e=>{t.details&&e(ne)});var U=K(te,2),re=e=>{var t=xr(),n=z(t),i=e=>{{let t=G(()=>A(`shell.layer`)),n=G(()=>w(l).layers-1),r=G(()=>`${X.atLayer}`);pr(e,{compact:!0,get label(){return w(t)},min:0,get max(){return w(n)},get value(){return X.atLayer},get shown(){return w(r)},onchange:e=>X.layer=e})}},o=G(()=>w(u).includes(`layer`));h(n,e=>{w(o)&&e(i)});var s=K(n,2),c=e=>{{let t=G(()=>A(`shell.head`)),n=G(()=>w(l).heads-1),r=G(()=>`${X.atHead}`);pr(e,{compact:!0,get label(){return w(t)},min:0,get max(){return w(n)},get value(){return X.atHead},get shown(){return w(r)},onchange:e=>X.head=e})}},d=G(()=>w(u).includes(`head`));h(s,e=>{w(d)&&e(c)});var f=K(s,2),p=e=>{var t=br(),n=O(t);{let e=G(()=>A(`shell.position`)),t=G(()=>X.tokens.length-1),r=G(()=>`${X.at}`);pr(n,{compact:!0,get label(){return w(e)},min:0,get max(){return w(t)},get value(){return X.at},get shown(){return w(r)},onchange:e=>X.choose(e)})}var r=K(n,2),i=W(r,!0);J(e=>b(i,e),[()=>X.tokens[X.at]?gt(X.tokens[X.at]):``]),a(e,t)},m=G(()=>w(u).includes(`position`));h(f,e=>{w(m)&&e(p)}),k(t),J(e=>r(t,`aria-label`,e),[()=>A(`shell.moment`)]),a(e,t)};h(U,e=>{w(u).length&&w(l)&&e(re)}),k(ee),k(d),J(()=>{f=B(d,1,`frame svelte-1ic85nn`,null,f,{alone:!t.details}),b(v,t.title),M=B(j,1,`picture svelte-1ic85nn`,null,M,{busy:o()||X.busy}),r(j,`aria-busy`,o()||X.busy)}),a(e,d),L()}s([`click`]);var wr=x(`<div class="unfit svelte-ebxx0m"><p> </p> <button class="button strong"> </button></div>`);function Tr(e,t){I(t,!0);{let n=e=>{me();var t=ie();J(e=>b(t,e),[()=>A(`shell.unfit`)]),a(e,t)},i=G(()=>A(`${t.page.name}.title`));Cr(e,{get title(){return w(i)},sentence:n,children:(e,n)=>{var i=wr(),o=z(i),s=W(o,!0),c=K(o,2),l=W(c,!0);k(i),J((e,n)=>{r(i,`data-unfit`,t.page.name),b(s,e),b(l,n)},[()=>A(`shell.unfit_why`,{model:X.trace?.model??``,title:X.trace?.map.title??``}),()=>A(`shell.unfit_go`)]),C(`click`,c,()=>X.go(`walk`)),a(e,i)},$$slots:{sentence:!0,default:!0}})}L()}s([`click`]);var Er=x(`<div class="next svelte-tlpirs" role="status"><progress max="1" class="svelte-tlpirs"></progress> <span> <!></span></div>`),Dr=x(`<button class="word svelte-tlpirs"><span class="token svelte-tlpirs"> </span> </button>`),Or=x(`<div class="next svelte-tlpirs" role="group"><span> </span> <!></div>`),kr=x(`<button class="example svelte-tlpirs" lang="en"> </button>`),Ar=x(`<li><a class="way svelte-tlpirs"><strong class="svelte-tlpirs"> </strong><span> </span></a></li>`),jr=x(`<section class="welcome svelte-tlpirs" aria-labelledby="welcome-title"><button class="close svelte-tlpirs"><!></button> <h2 id="welcome-title" class="svelte-tlpirs"> </h2> <p class="says svelte-tlpirs"> </p> <div class="write svelte-tlpirs"><label for="welcome-text" class="svelte-tlpirs"> </label> <input id="welcome-text" class="field svelte-tlpirs" autocomplete="off" spellcheck="false"/> <!> <p class="examples svelte-tlpirs"></p></div> <ul class="ways svelte-tlpirs"><li><a class="way svelte-tlpirs"><strong class="svelte-tlpirs"> </strong><span> </span></a></li> <li><a class="way svelte-tlpirs"><strong class="svelte-tlpirs"> </strong><span> </span></a></li> <li><a class="way svelte-tlpirs"><strong class="svelte-tlpirs"> </strong><span> </span></a></li> <!></ul></section>`);function Mr(e,t){I(t,!0);let n=[`A robot must obey the orders given it`,`One day, Tom lost his`,`one two three one two three one`],o=e=>be({...X.place(),page:e,step:``,tour:``,settings:{}}),s=e=>{let t=xe(e,X.place());return`${A(`${t.page}.name`)}: ${t.text}`},c=G(()=>Ye.waking),l=Et(()=>({view:`predict`,query:{position:-1}})),u=G(()=>(l.value?.tokens??[]).slice(0,4).map((e,t)=>({token:e,share:l.value.own[t]})).filter(e=>e.token.text));var d=jr(),f=z(d),p=z(f);H(p,{get paths(){return q.close},size:16}),k(f);var m=K(f,2),_=W(m,!0),y=K(m,2),x=W(y,!0),S=K(y,2),T=z(S),E=W(T,!0),D=K(T,2);g(D);var O=K(D,2),j=e=>{var t=Er(),n=z(t),i=K(n,2),o=z(i,!0),s=K(o),l=e=>{var t=ie();J(e=>b(t,` ${e??``}`),[()=>ot(w(c).done/w(c).total)]),a(e,t)};h(s,e=>{w(c).total&&e(l)}),k(i),k(t),J((e,t)=>{v(n,w(c).total?w(c).done/w(c).total:void 0),r(n,`aria-label`,e),b(o,t)},[()=>A(`site.loading`,{size:ut(Qe.bytes)}),()=>A(`site.loading`,{size:ut(Qe.bytes)})]),a(e,t)},M=e=>{var t=Or(),n=z(t),o=W(n,!0),s=K(n,2);i(s,17,()=>w(u),({token:e,share:t})=>e.id,(e,t)=>{let n=()=>w(t).token,r=()=>w(t).share;var i=Dr(),o=z(i),s=W(o,!0),c=K(o);k(i),J((e,t)=>{b(s,e),b(c,` ${t??``}`)},[()=>gt(n()),()=>ot(r())]),C(`click`,i,()=>X.write(X.text+n().text)),a(e,i)}),k(t),J((e,n)=>{r(t,`aria-label`,e),b(o,n)},[()=>A(`site.next`),()=>A(`site.next`)]),a(e,t)};h(O,e=>{w(c)&&!X.trace?e(j):e(M,-1)});var N=K(O,2);i(N,20,()=>n,e=>e,(e,t)=>{var n=kr(),i=W(n);J(()=>{r(n,`aria-pressed`,X.text===t),b(i,`${t??``} …`)}),C(`click`,n,()=>X.write(t)),a(e,n)}),k(N),k(S);var P=K(S,2),F=z(P),R=z(F),B=z(R),ee=W(B,!0),V=K(B),te=W(V,!0);k(R),k(F);var ne=K(F,2),U=z(ne),re=z(U),ae=W(re,!0),oe=K(re),se=W(oe,!0);k(U),k(ne);var Y=K(ne,2),ce=z(Y),le=z(ce),ue=W(le,!0),de=K(le),fe=W(de,!0);k(ce),k(Y);var pe=K(Y,2);i(pe,17,()=>Qe.moments,e=>e.address,(e,n)=>{var i=Ar(),o=z(i),c=z(o),l=W(c,!0),u=K(c),d=W(u,!0);k(o),k(i),J((e,t)=>{r(o,`href`,w(n).address),b(l,e),b(d,t)},[()=>w(n).title||s(w(n).address),()=>A(`site.moment`)]),C(`click`,o,function(...e){t.onclose?.apply(this,e)}),a(e,i)}),k(P),k(d),J((e,t,n,i,a,o,s,c,l,u,d,p,m)=>{r(f,`aria-label`,e),r(f,`title`,t),b(_,n),b(x,i),b(E,a),v(D,X.text),r(R,`href`,$.entrance),b(ee,o),b(te,s),r(U,`href`,c),b(ae,l),b(se,u),r(ce,`href`,d),b(ue,p),b(fe,m)},[()=>A(`site.close`),()=>A(`site.close`),()=>A(`site.title`),()=>A(`site.says`,{size:ut(Qe.bytes)}),()=>A(`site.write`),()=>A(`site.tour`),()=>A(`site.tour_says`,{n:wn.length}),()=>o(`walk`),()=>A(`site.walk`),()=>A(`site.walk_says`),()=>o(`gallery`),()=>A(`site.gallery`),()=>A(`site.gallery_says`)]),C(`click`,f,function(...e){t.onclose?.apply(this,e)}),C(`input`,D,e=>X.write(e.currentTarget.value)),C(`click`,U,function(...e){t.onclose?.apply(this,e)}),C(`click`,ce,function(...e){t.onclose?.apply(this,e)}),a(e,d),L()}s([`click`,`input`]);var Nr=x(` <!>`,1),Pr=x(`<data> </data>`);function Fr(e,t){I(t,!0);var n=y(),r=O(n);i(r,17,()=>bn(t.sentence,t.facts,D.language),o,(e,t)=>{var n=y(),r=O(n),s=e=>{var n=ie();J(()=>b(n,w(t))),a(e,n)},c=e=>{var n=y(),r=O(n);i(r,17,()=>w(t).tokens,o,(e,t,n)=>{me();var r=Nr(),i=O(r,!0);i.nodeValue=n?` `:``,Ft(K(i),{get token(){return w(t)}}),a(e,r)}),a(e,n)},l=e=>{var n=Pr(),r=W(n,!0);J(()=>{v(n,w(t).value),b(r,w(t).text)}),a(e,n)};h(r,e=>{typeof w(t)==`string`?e(s):`tokens`in w(t)?e(c,1):e(l,-1)}),a(e,n)}),a(e,n),L()}var Ir=x(`<span aria-hidden="true">✓</span><span class="hidden"> </span>`,1),Lr=x(`<span aria-hidden="true">✗</span>`),Rr=x(`<button><!> </button>`),zr=x(`<div class="options svelte-1ck2o6b" role="group"></div>`),Br=x(`<span>%</span>`),Vr=x(`<input class="field svelte-1ck2o6b" type="number" step="any"/><!>`,1),Hr=x(`<input class="field svelte-1ck2o6b" type="text" autocomplete="off"/>`),Ur=x(`<form class="svelte-1ck2o6b"><!> <button class="button strong"> </button></form>`),Wr=x(`<button class="plain small svelte-1ck2o6b"> </button>`),Gr=x(`<data class="svelte-1ck2o6b"> </data>`),Kr=x(`<!> <!>`,1),qr=x(`<div class="ask svelte-1ck2o6b"><p class="question svelte-1ck2o6b"><!></p> <!> <!> <p tabindex="-1" aria-live="polite"><!></p></div>`);function Jr(e,t){let n=c();I(t,!0);let s=G(()=>$.facts(t.step)??{}),l=G(()=>$.guess(t.step)),u=G(()=>$.answer(t.step)),d=G(()=>t.ask.answer?gn(w(s),t.ask.answer):void 0),f=Y(``),p=G(()=>w(d)?.as===`percent`||w(d)?.as===`count`||w(d)?.as===`number`),_=e=>e.trim().toLowerCase(),x=Y(void 0);function E(e){$.make(t.step,e),m().then(()=>w(x)?.focus({preventScroll:!0}))}function D(e){e.preventDefault(),E(String(w(f)))}let j=G(()=>w(l)===null||w(u)===null?``:w(l)===``?`shown`:t.ask.options?w(l)===w(u)?`right`:`wrong`:w(p)?Math.abs(Number(w(l))/(w(d)?.as===`percent`?100:1)-w(d)?.value)<=(w(d)?.as===`percent`?.05:.1*Math.abs(w(d)?.value))?`near`:`wrong`:_(w(l))===_(w(u))?`right`:`wrong`);var M=qr(),N=z(M),P=z(N);{let e=G(()=>t.say(t.ask.question));Fr(P,{get sentence(){return w(e)},get facts(){return w(s)}})}k(N);var F=K(N,2),R=e=>{var s=zr();i(s,21,()=>t.ask.options,o,(e,n,i)=>{let o=G(()=>String(i+1));var s=Rr();let c;var d=z(s),f=e=>{var t=Ir(),n=K(O(t)),r=W(n,!0);J(e=>b(r,e),[()=>A(`classroom.right`)]),a(e,t)},p=e=>{var t=Lr();a(e,t)};h(d,e=>{w(l)!==null&&w(o)===w(u)?e(f):w(l)===w(o)&&e(p,1)});var m=K(d);k(s),J(e=>{c=B(s,1,`button option svelte-1ck2o6b`,null,c,{right:w(l)!==null&&w(o)===w(u),wrong:w(l)===w(o)&&w(o)!==w(u)}),r(s,`aria-pressed`,w(l)===w(o)),s.disabled=w(l)!==null,b(m,` ${e??``}`)},[()=>t.say(w(n))]),C(`click`,s,()=>E(w(o))),a(e,s)}),k(s),J(()=>r(s,`aria-labelledby`,`${n}-question`)),a(e,s)},ee=e=>{var t=Ur(),i=z(t),o=e=>{var t=Vr(),i=O(t);g(i);var o=K(i),s=e=>{var t=Br();a(e,t)};h(o,e=>{w(d)?.as===`percent`&&e(s)}),J(()=>r(i,`aria-labelledby`,`${n}-question`)),pe(i,()=>w(f),e=>V(f,e)),a(e,t)},s=e=>{var t=Hr();g(t),J(()=>r(t,`aria-labelledby`,`${n}-question`)),pe(t,()=>w(f),e=>V(f,e)),a(e,t)};h(i,e=>{w(p)?e(o):e(s,-1)});var c=K(i,2),l=W(c,!0);k(t),J((e,t)=>{c.disabled=e,b(l,t)},[()=>String(w(f)??``).trim()===``,()=>A(`classroom.guess`)]),S(`submit`,t,D),a(e,t)};h(F,e=>{t.ask.options?e(R):w(l)===null&&e(ee,1)});var te=K(F,2),ne=e=>{var t=Wr(),n=W(t,!0);J(e=>b(n,e),[()=>A(`classroom.reveal`)]),C(`click`,t,()=>E(``)),a(e,t)};h(te,e=>{w(l)===null&&e(ne)});var H=K(te,2);let U;var re=z(H),ae=e=>{var n=Kr(),r=O(n),s=e=>{var t=ie();J(e=>b(t,e),[()=>A(`classroom.verdict_${w(j)}`)]),a(e,t)};h(r,e=>{w(j)!==`shown`&&e(s)});var c=K(r,2),f=e=>{var t=Kr(),n=O(t),r=e=>{var t=ie();J(e=>b(t,e),[()=>A(`classroom.guessed`,{guess:w(d).as===`percent`?`${w(l)} %`:w(l)})]),a(e,t)};h(n,e=>{w(l)&&e(r)});var s=K(n),c=K(s),f=e=>{var t=y(),n=O(t);i(n,17,()=>w(d).value,o,(e,t)=>{Ft(e,{get token(){return w(t)}})}),a(e,t)},p=e=>{var t=Gr(),n=W(t,!0);J(()=>{v(t,w(d).value),b(n,w(u))}),a(e,t)};h(c,e=>{w(d).as===`tokens`?e(f):e(p,-1)}),J(e=>b(s,` ${e??``} `),[()=>A(`classroom.it_is`)]),a(e,t)};h(c,e=>{t.ask.answer&&w(d)&&e(f)}),a(e,n)};h(re,e=>{w(j)&&e(ae)}),k(H),T(H,e=>V(x,e),()=>w(x)),k(M),J(()=>{r(M,`data-verdict`,w(j)||void 0),r(N,`id`,`${n}-question`),U=B(H,1,`verdict svelte-1ck2o6b`,null,U,{kept:w(l)===null})}),a(e,M),L()}s([`click`]);var Yr=1500,Xr=e=>{let t=e.closest(`.dock`);return!!t&&getComputedStyle(t).position===`sticky`};function Zr(e,{point:t,page:n},r){let i=null,a=!0,o=()=>{if(!i||Xr(i))return;let{top:t,bottom:n,height:r}=i.getBoundingClientRect(),a=e.getBoundingClientRect().bottom,o=[...document.querySelectorAll(`.dock, .turns`)].map(e=>e.getBoundingClientRect().height),s=Math.max(0,...o);document.documentElement.style.setProperty(`--dock`,`${s}px`);let c=innerHeight-s,l=r+24<=c-a,u=r<=1.25*(c-a),d=l||u?n>c&&t>a+24:t>innerHeight*.6;t<a?i.scrollIntoView({block:`start`,behavior:`instant`}):d&&i.scrollIntoView({block:l?`end`:`start`,behavior:`instant`})},s=()=>{let e=X.page===n?document.querySelector(`[data-tour="${t}"]`):null;e!==i&&(i?.removeAttribute(`data-toured`),i=e,i?.setAttribute(`data-toured`,``)),a&&o()},c=e=>{a=e?.target instanceof Element&&!!e.target.closest(`.again`),a&&(clearTimeout(l),l=setTimeout(u,Yr),requestAnimationFrame(o))},l=setTimeout(u,Yr);function u(){document.querySelector(`.picture[aria-busy=true]`)||r()?l=setTimeout(u,Yr):c()}let d=[`wheel`,`pointerdown`,`keydown`];for(let e of d)addEventListener(e,c,{passive:!0});let f=new MutationObserver(s);f.observe(document.body,{childList:!0,subtree:!0});let p=new ResizeObserver(()=>{document.documentElement.style.setProperty(`--guide`,`${e.offsetHeight}px`),a&&o()});return p.observe(e),document.documentElement.style.setProperty(`--guide`,`${e.offsetHeight}px`),s(),()=>{f.disconnect(),p.disconnect(),clearTimeout(l);for(let e of d)removeEventListener(e,c);i?.removeAttribute(`data-toured`)}}var Qr=x(`<p> </p>`),$r=x(`<p class="here svelte-p79hai" aria-live="polite"><!></p>`),ei=x(`<p class="try svelte-p79hai"><strong class="svelte-p79hai"> </strong> </p>`),ti=x(`<a class="button svelte-p79hai"><!> </a>`),ni=x(`<a class="button strong svelte-p79hai"> <!></a>`),ri=x(`<button class="button strong"> </button>`),ii=x(`<div class="ways svelte-p79hai"><!> <!> <button class="button"><!> </button> <div class="more svelte-p79hai"><a> </a> <label class="small svelte-p79hai"><input type="checkbox" class="svelte-p79hai"/> </label></div></div>`),ai=x(`<section aria-labelledby="tour-title"><div class="progress svelte-p79hai" aria-hidden="true"><span class="svelte-p79hai"></span></div> <div class="words svelte-p79hai"><p class="where svelte-p79hai"> </p> <!> <div id="tour-words"><!> <!> <!> <!></div></div> <!></section>`);function oi(e,t){I(t,!0);let n=G(()=>({...X.trace?.shape})),i=e=>se(e[D.language],D.language,w(n)),o=G(()=>$.facts(t.step)),s=G(()=>w(o)?(t.step.here??[]).findIndex(e=>vn(e,w(o))):-1),c=G(()=>$.neighbour(1)),l=G(()=>$.neighbour(-1)),d=e=>!X.present||$.beats(t.step)[$.beat]===e,p=G(()=>!t.step.ask||$.guess(t.step)!==null);U(()=>$.saw(t.step)),U(()=>{let e=new AbortController;return X.trace?.model===X.model&&!X.busy&&$.ask(t.step,e.signal).catch(()=>void 0),()=>e.abort()});let m;U(()=>Zr(m,{point:t.step.point,page:t.step.page},()=>!!t.step.here&&!$.facts(t.step)));function _(e){e.key===`Escape`&&(e.preventDefault(),X.present?$.present(!1):$.leave())}function v(e){$.own(e),e&&(An.editing=!0)}var y=ai();let x;var S=z(y),E=z(S);let O;k(S);var j=K(S,2),M=z(j),N=W(M),P=K(M,2);u(P,()=>X.present?`h1`:`h2`,!1,(e,n)=>{de(e,()=>({class:`title`,id:`tour-title`,tabindex:`-1`,"aria-describedby":`tour-words`}),void 0,void 0,void 0,`svelte-p79hai`);var r=ie();J(e=>b(r,e),[()=>i(t.step.title)]),a(n,r)});var F=K(P,2),R=z(F),ee=e=>{var n=Qr(),r=W(n,!0);J(e=>b(r,e),[()=>i(t.step.words)]),a(e,n)},V=G(()=>d(`words`));h(R,e=>{w(V)&&e(ee)});var te=K(R,2),ne=e=>{Jr(e,{get step(){return t.step},get ask(){return t.step.ask},say:i})},re=G(()=>t.step.ask&&(d(`ask`)||d(`here`)&&w(p)));h(te,e=>{w(re)&&e(ne)});var ae=K(te,2),oe=e=>{var n=$r(),c=z(n),l=e=>{{let n=G(()=>i(t.step.here[w(s)]));Fr(e,{get sentence(){return w(n)},get facts(){return w(o)}})}};h(c,e=>{w(o)&&w(s)>=0&&e(l)}),k(n),J(()=>r(n,`data-claim`,w(s))),a(e,n)},Y=G(()=>t.step.here&&w(p)&&d(`here`));h(ae,e=>{w(Y)&&e(oe)});var ce=K(ae,2),le=e=>{var n=ei(),r=z(n),o=W(r,!0),s=K(r);k(n),J((e,t)=>{b(o,e),b(s,` ${t??``}`)},[()=>A(`tour.try`),()=>i(t.step.try)]),a(e,n)},fe=G(()=>t.step.try&&w(p)&&d(`try`));h(ce,e=>{w(fe)&&e(le)}),k(F),k(j);var pe=K(j,2),me=e=>{var n=ii(),i=z(n),o=e=>{var t=ti(),n=z(t);H(n,{get paths(){return q.back},size:14});var i=K(n,1,!0);k(t),J((e,n)=>{r(t,`href`,e),b(i,n)},[()=>$.address(w(l)),()=>A(`tour.back`)]),a(e,t)};h(i,e=>{w(l)&&e(o)});var s=K(i,2),u=e=>{var t=ni(),n=z(t,!0),i=K(n);H(i,{get paths(){return q.on},size:14}),k(t),J((e,i)=>{r(t,`href`,e),b(n,i)},[()=>$.address(w(c)),()=>A(`tour.next`)]),a(e,t)},d=e=>{var t=ri(),n=W(t,!0);J(e=>b(n,e),[()=>A(`tour.finish`)]),C(`click`,t,()=>$.leave()),a(e,t)};h(s,e=>{w(c)?e(u):e(d,-1)});var f=K(s,2),p=z(f);H(p,{get paths(){return q.close},size:14});var m=K(p,1,!0);k(f);var _=K(f,2),y=z(_);let x;var S=W(y,!0),T=K(y,2),E=z(T);g(E);var D=K(E,1,!0);k(T),k(_),k(n),J((e,t,n,i)=>{b(m,e),x=B(y,1,`again small svelte-p79hai`,null,x,{strayed:$.strayed}),r(y,`href`,t),b(S,n),ue(E,X.own),b(D,i)},[()=>A(`tour.leave`),()=>$.address(t.step),()=>A(`tour.again`),()=>A(`classroom.own`)]),C(`click`,f,()=>$.leave()),C(`change`,E,e=>v(e.currentTarget.checked)),a(e,n)};h(pe,e=>{X.present||e(me)}),k(y),T(y,e=>m=e,()=>m),J((e,t)=>{x=B(y,1,`card svelte-p79hai`,null,x,{presented:X.present}),O=f(E,``,O,{width:`${100*($.at+1)/$.steps.length}%`}),b(N,`${e??``}${t??``}`)},[()=>$.given&&$.given.steps.some(e=>e.name===t.step.name)?`${i($.given.title)} · `:``,()=>A(`tour.where`,{at:$.at+1,all:$.steps.length})]),C(`keydown`,y,_),a(e,y),L()}s([`keydown`,`click`,`change`]);var si=x(`<div class="failure svelte-1h685s2"><!></div>`),ci=x(`<section class="offer svelte-1h685s2"><p> </p> <a class="button strong svelte-1h685s2"> </a> <button class="button"><!> </button></section>`),li=x(`<div class="guide svelte-1h685s2"><!> <!></div>`);function ui(e,t){I(t,!1),te();var n=li(),i=z(n),o=e=>{var t=si();Xt(z(t),{get failure(){return $.failure},retry:()=>$.open()}),k(t),a(e,t)};h(i,e=>{$.failure&&e(o)});var s=K(i,2),c=e=>{oi(e,{get step(){return $.step}})},l=e=>{var t=ci(),n=z(t),i=W(n,!0),o=K(n,2),s=W(o,!0),c=K(o,2),l=z(c);H(l,{get paths(){return q.close},size:14});var u=K(l,1,!0);k(c),k(t),J((e,n,a,c)=>{r(t,`aria-label`,e),b(i,n),r(o,`href`,$.entrance),b(s,a),b(u,c)},[()=>A(`tour.name`),()=>A(`tour.offer`,{n:$.steps.length}),()=>A(`tour.start`),()=>A(`tour.decline`)]),C(`click`,c,()=>$.decline()),a(e,t)};h(s,e=>{$.step?e(c):$.offered&&!Qe&&e(l,1)}),k(n),a(e,n),L()}s([`click`]);var di=`cutaway.stage`;function fi(){try{return JSON.parse(sessionStorage.getItem(di)??`null`)}catch{return null}}function pi(e){try{e?sessionStorage.setItem(di,JSON.stringify(e)):sessionStorage.removeItem(di)}catch{}}var mi=new class{#e=Y(fi());get begun(){return w(this.#e)}set begun(e){V(this.#e,e)}#t=Y(!1);get listening(){return w(this.#t)}set listening(e){V(this.#t,e,!0)}#n=G(()=>this.begun?`${this.begun.address??location.href.replace(/#.*$/s,``)}#/remote?token=${this.begun.token}`:``);get link(){return w(this.#n)}set link(e){V(this.#n,e)}async begin(){this.begun||=await He(`stage`,{}),pi(this.begun)}listen(e){if(!this.begun)return()=>void 0;let t=new EventSource(`api/stage/${this.begun.token}/orders`);return t.onopen=()=>this.listening=!0,t.onmessage=({data:t})=>e(JSON.parse(t).do),t.onerror=()=>{this.listening=!1,t.readyState===EventSource.CLOSED&&this.#r().then(e=>e&&this.forget())},()=>{this.listening=!1,t.close()}}#r(){return fetch(`api/stage/${this.begun?.token}`,{method:`POST`,headers:{"Content-Type":`application/json`},body:`{}`}).then(e=>e.status>=400&&e.status<500,()=>!1)}forget(){this.begun=null,pi(null)}tell(e){this.begun&&fetch(`api/stage/${this.begun.token}`,{method:`POST`,headers:{"Content-Type":`application/json`},body:JSON.stringify(e)}).catch(()=>void 0)}},hi=(e=>(e[e.Border=-1]=`Border`,e[e.Data=0]=`Data`,e[e.Function=1]=`Function`,e[e.Position=2]=`Position`,e[e.Timing=3]=`Timing`,e[e.Alignment=4]=`Alignment`,e))(hi||{}),gi=[0,1],_i=[1,0],vi=[2,3],yi=[3,2],bi={L:gi,M:_i,Q:vi,H:yi},xi=/^\d*$/,Si=/^[A-Z0-9 $%*+./:-]*$/,Ci=`0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ $%*+-./:`,wi=1,Ti=40,Ei=3,Di=3,Oi=40,ki=10,Ai=[[-1,7,10,15,20,26,18,20,24,30,18,20,24,26,30,22,24,28,30,28,28,28,28,30,30,26,28,30,30,30,30,30,30,30,30,30,30,30,30,30,30],[-1,10,16,26,18,24,16,18,22,22,26,30,22,22,24,24,28,28,26,26,26,26,28,28,28,28,28,28,28,28,28,28,28,28,28,28,28,28,28,28,28],[-1,13,22,18,26,18,24,18,22,20,24,28,26,24,20,30,24,28,28,26,30,28,30,30,30,30,28,30,30,30,30,30,30,30,30,30,30,30,30,30,30],[-1,17,28,22,16,22,28,26,26,24,28,24,28,22,24,24,30,28,28,26,28,30,24,30,30,30,30,30,30,30,30,30,30,30,30,30,30,30,30,30,30]],ji=[[-1,1,1,1,1,1,2,2,2,2,4,4,4,4,4,6,6,6,6,7,8,8,9,9,10,12,12,12,13,14,15,16,17,18,19,19,20,21,22,24,25],[-1,1,1,1,2,2,4,4,4,5,5,5,8,9,9,10,10,11,13,14,16,17,17,18,20,21,23,25,26,28,29,31,33,35,37,38,40,43,45,47,49],[-1,1,1,2,2,4,4,6,6,8,8,8,10,12,16,12,17,16,18,21,20,23,23,25,27,29,34,34,35,38,40,43,45,48,51,53,56,59,62,65,68],[-1,1,1,2,4,4,4,5,6,8,8,11,11,16,16,18,16,19,21,25,25,25,34,30,32,35,37,40,42,45,48,51,54,57,60,63,66,70,74,77,81]],Mi=class{constructor(e,t,n,r){if(this.version=e,this.ecc=t,e<wi||e>Ti)throw RangeError(`Version value out of range`);if(r<-1||r>7)throw RangeError(`Mask value out of range`);this.size=e*4+17;let i=Array.from({length:this.size}).fill(!1);for(let e=0;e<this.size;e++)this.modules.push(i.slice()),this.types.push(i.map(()=>0));this.drawFunctionPatterns();let a=this.addEccAndInterleave(n);if(this.drawCodewords(a),r===-1){let e=1e9;for(let t=0;t<8;t++){this.applyMask(t),this.drawFormatBits(t);let n=this.getPenaltyScore();n<e&&(r=t,e=n),this.applyMask(t)}}this.mask=r,this.applyMask(r),this.drawFormatBits(r)}size;mask;modules=[];types=[];getModule(e,t){return e>=0&&e<this.size&&t>=0&&t<this.size&&this.modules[t][e]}drawFunctionPatterns(){for(let e=0;e<this.size;e++)this.setFunctionModule(6,e,e%2==0,hi.Timing),this.setFunctionModule(e,6,e%2==0,hi.Timing);this.drawFinderPattern(3,3),this.drawFinderPattern(this.size-4,3),this.drawFinderPattern(3,this.size-4);let e=this.getAlignmentPatternPositions(),t=e.length;for(let n=0;n<t;n++)for(let r=0;r<t;r++)n===0&&r===0||n===0&&r===t-1||n===t-1&&r===0||this.drawAlignmentPattern(e[n],e[r]);this.drawFormatBits(0),this.drawVersion()}drawFormatBits(e){let t=this.ecc[1]<<3|e,n=t;for(let e=0;e<10;e++)n=n<<1^(n>>>9)*1335;let r=(t<<10|n)^21522;for(let e=0;e<=5;e++)this.setFunctionModule(8,e,Pi(r,e));this.setFunctionModule(8,7,Pi(r,6)),this.setFunctionModule(8,8,Pi(r,7)),this.setFunctionModule(7,8,Pi(r,8));for(let e=9;e<15;e++)this.setFunctionModule(14-e,8,Pi(r,e));for(let e=0;e<8;e++)this.setFunctionModule(this.size-1-e,8,Pi(r,e));for(let e=8;e<15;e++)this.setFunctionModule(8,this.size-15+e,Pi(r,e));this.setFunctionModule(8,this.size-8,!0)}drawVersion(){if(this.version<7)return;let e=this.version;for(let t=0;t<12;t++)e=e<<1^(e>>>11)*7973;let t=this.version<<12|e;for(let e=0;e<18;e++){let n=Pi(t,e),r=this.size-11+e%3,i=Math.floor(e/3);this.setFunctionModule(r,i,n),this.setFunctionModule(i,r,n)}}drawFinderPattern(e,t){for(let n=-4;n<=4;n++)for(let r=-4;r<=4;r++){let i=Math.max(Math.abs(r),Math.abs(n)),a=e+r,o=t+n;a>=0&&a<this.size&&o>=0&&o<this.size&&this.setFunctionModule(a,o,i!==2&&i!==4,hi.Position)}}drawAlignmentPattern(e,t){for(let n=-2;n<=2;n++)for(let r=-2;r<=2;r++)this.setFunctionModule(e+r,t+n,Math.max(Math.abs(r),Math.abs(n))!==1,hi.Alignment)}setFunctionModule(e,t,n,r=hi.Function){this.modules[t][e]=n,this.types[t][e]=r}addEccAndInterleave(e){let t=this.version,n=this.ecc;if(e.length!==Yi(t,n))throw RangeError(`Invalid argument`);let r=ji[n[0]][t],i=Ai[n[0]][t],a=Math.floor(Ji(t)/8),o=r-a%r,s=Math.floor(a/r),c=[],l=Xi(i);for(let t=0,n=0;t<r;t++){let r=e.slice(n,n+s-i+(t<o?0:1));n+=r.length;let a=Zi(r,l);t<o&&r.push(0),c.push(r.concat(a))}let u=[];for(let e=0;e<c[0].length;e++)c.forEach((t,n)=>{(e!==s-i||n>=o)&&u.push(t[e])});return u}drawCodewords(e){if(e.length!==Math.floor(Ji(this.version)/8))throw RangeError(`Invalid argument`);let t=0;for(let n=this.size-1;n>=1;n-=2){n===6&&(n=5);for(let r=0;r<this.size;r++)for(let i=0;i<2;i++){let a=n-i,o=n+1&2?r:this.size-1-r;!this.types[o][a]&&t<e.length*8&&(this.modules[o][a]=Pi(e[t>>>3],7-(t&7)),t++)}}}applyMask(e){if(e<0||e>7)throw RangeError(`Mask value out of range`);for(let t=0;t<this.size;t++)for(let n=0;n<this.size;n++){let r;switch(e){case 0:r=(n+t)%2==0;break;case 1:r=t%2==0;break;case 2:r=n%3==0;break;case 3:r=(n+t)%3==0;break;case 4:r=(Math.floor(n/3)+Math.floor(t/2))%2==0;break;case 5:r=n*t%2+n*t%3==0;break;case 6:r=(n*t%2+n*t%3)%2==0;break;case 7:r=((n+t)%2+n*t%3)%2==0;break;default:throw Error(`Unreachable`)}!this.types[t][n]&&r&&(this.modules[t][n]=!this.modules[t][n])}}getPenaltyScore(){let e=0;for(let t=0;t<this.size;t++){let n=!1,r=0,i=[0,0,0,0,0,0,0];for(let a=0;a<this.size;a++)this.modules[t][a]===n?(r++,r===5?e+=Ei:r>5&&e++):(this.finderPenaltyAddHistory(r,i),n||(e+=this.finderPenaltyCountPatterns(i)*Oi),n=this.modules[t][a],r=1);e+=this.finderPenaltyTerminateAndCount(n,r,i)*Oi}for(let t=0;t<this.size;t++){let n=!1,r=0,i=[0,0,0,0,0,0,0];for(let a=0;a<this.size;a++)this.modules[a][t]===n?(r++,r===5?e+=Ei:r>5&&e++):(this.finderPenaltyAddHistory(r,i),n||(e+=this.finderPenaltyCountPatterns(i)*Oi),n=this.modules[a][t],r=1);e+=this.finderPenaltyTerminateAndCount(n,r,i)*Oi}for(let t=0;t<this.size-1;t++)for(let n=0;n<this.size-1;n++){let r=this.modules[t][n];r===this.modules[t][n+1]&&r===this.modules[t+1][n]&&r===this.modules[t+1][n+1]&&(e+=Di)}let t=0;for(let e of this.modules)t=e.reduce((e,t)=>e+ +!!t,t);let n=this.size*this.size,r=Math.ceil(Math.abs(t*20-n*10)/n)-1;return e+=r*ki,e}getAlignmentPatternPositions(){if(this.version===1)return[];{let e=Math.floor(this.version/7)+2,t=this.version===32?26:Math.ceil((this.version*4+4)/(e*2-2))*2,n=[6];for(let r=this.size-7;n.length<e;r-=t)n.splice(1,0,r);return n}}finderPenaltyCountPatterns(e){let t=e[1],n=t>0&&e[2]===t&&e[3]===t*3&&e[4]===t&&e[5]===t;return(n&&e[0]>=t*4&&e[6]>=t?1:0)+(n&&e[6]>=t*4&&e[0]>=t?1:0)}finderPenaltyTerminateAndCount(e,t,n){return e&&(this.finderPenaltyAddHistory(t,n),t=0),t+=this.size,this.finderPenaltyAddHistory(t,n),this.finderPenaltyCountPatterns(n)}finderPenaltyAddHistory(e,t){t[0]===0&&(e+=this.size),t.pop(),t.unshift(e)}};function Ni(e,t,n){if(t<0||t>31||e>>>t)throw RangeError(`Value out of range`);for(let r=t-1;r>=0;r--)n.push(e>>>r&1)}function Pi(e,t){return!!(e>>>t&1)}var Fi=class{constructor(e,t,n){if(this.mode=e,this.numChars=t,this.bitData=n,t<0)throw RangeError(`Invalid argument`);this.bitData=n.slice()}getData(){return this.bitData.slice()}},Ii=[1,10,12,14],Li=[2,9,11,13],Ri=[4,8,16,16];function zi(e,t){return e[Math.floor((t+7)/17)+1]}function Bi(e){let t=[];for(let n of e)Ni(n,8,t);return new Fi(Ri,e.length,t)}function Vi(e){if(!Wi(e))throw RangeError(`String contains non-numeric characters`);let t=[];for(let n=0;n<e.length;){let r=Math.min(e.length-n,3);Ni(Number.parseInt(e.substring(n,n+r),10),r*3+1,t),n+=r}return new Fi(Ii,e.length,t)}function Hi(e){if(!Gi(e))throw RangeError(`String contains unencodable characters in alphanumeric mode`);let t=[],n=0;for(;n+2<=e.length;n+=2){let r=Ci.indexOf(e.charAt(n))*45;r+=Ci.indexOf(e.charAt(n+1)),Ni(r,11,t)}return n<e.length&&Ni(Ci.indexOf(e.charAt(n)),6,t),new Fi(Li,e.length,t)}function Ui(e){return e===``?[]:Wi(e)?[Vi(e)]:Gi(e)?[Hi(e)]:[Bi(qi(e))]}function Wi(e){return xi.test(e)}function Gi(e){return Si.test(e)}function Ki(e,t){let n=0;for(let r of e){let e=zi(r.mode,t);if(r.numChars>=1<<e)return 1/0;n+=4+e+r.bitData.length}return n}function qi(e){e=encodeURI(e);let t=[];for(let n=0;n<e.length;n++)e.charAt(n)===`%`?(t.push(Number.parseInt(e.substring(n+1,n+3),16)),n+=2):t.push(e.charCodeAt(n));return t}function Ji(e){if(e<wi||e>Ti)throw RangeError(`Version number out of range`);let t=(16*e+128)*e+64;if(e>=2){let n=Math.floor(e/7)+2;t-=(25*n-10)*n-55,e>=7&&(t-=36)}return t}function Yi(e,t){return Math.floor(Ji(e)/8)-Ai[t[0]][e]*ji[t[0]][e]}function Xi(e){if(e<1||e>255)throw RangeError(`Degree out of range`);let t=[];for(let n=0;n<e-1;n++)t.push(0);t.push(1);let n=1;for(let r=0;r<e;r++){for(let e=0;e<t.length;e++)t[e]=Qi(t[e],n),e+1<t.length&&(t[e]^=t[e+1]);n=Qi(n,2)}return t}function Zi(e,t){let n=t.map(e=>0);for(let r of e){let e=r^n.shift();n.push(0),t.forEach((t,r)=>n[r]^=Qi(t,e))}return n}function Qi(e,t){if(e>>>8||t>>>8)throw RangeError(`Byte out of range`);let n=0;for(let r=7;r>=0;r--)n=n<<1^(n>>>7)*285,n^=(t>>>r&1)*e;return n}function $i(e,t,n=1,r=40,i=-1,a=!0){if(!(wi<=n&&n<=r&&r<=Ti)||i<-1||i>7)throw RangeError(`Invalid value`);let o,s;for(o=n;;o++){let n=Yi(o,t)*8,i=Ki(e,o);if(i<=n){s=i;break}if(o>=r)throw RangeError(`Data too long`)}for(let e of[_i,vi,yi])a&&s<=Yi(o,e)*8&&(t=e);let c=[];for(let t of e){Ni(t.mode[0],4,c),Ni(t.numChars,zi(t.mode,o),c);for(let e of t.getData())c.push(e)}let l=Yi(o,t)*8;Ni(0,Math.min(4,l-c.length),c),Ni(0,(8-c.length%8)%8,c);for(let e=236;c.length<l;e^=253)Ni(e,8,c);let u=Array.from({length:Math.ceil(c.length/8)},()=>0);return c.forEach((e,t)=>u[t>>>3]|=e<<7-(t&7)),new Mi(o,t,u,i)}function ea(e,t){let{ecc:n=`L`,boostEcc:r=!1,minVersion:i=1,maxVersion:a=40,maskPattern:o=-1,border:s=1}=t||{},c=typeof e==`string`?Ui(e):Array.isArray(e)?[Bi(e)]:void 0;if(!c)throw Error(`uqr only supports encoding string and binary data, but got: ${typeof e}`);let l=$i(c,bi[n],i,a,o,r),u=ta({version:l.version,maskPattern:l.mask,size:l.size,data:l.modules,types:l.types},s);return t?.invert&&(u.data=u.data.map(e=>e.map(e=>!e))),t?.onEncoded?.(u),u}function ta(e,t=1){if(!t)return e;let{size:n}=e,r=n+t*2;e.size=r,e.data.forEach(e=>{for(let n=0;n<t;n++)e.unshift(!1),e.push(!1)});for(let n=0;n<t;n++)e.data.unshift(Array.from({length:r},e=>!1)),e.data.push(Array.from({length:r},e=>!1));let i=hi.Border;e.types.forEach(e=>{for(let n=0;n<t;n++)e.unshift(i),e.push(i)});for(let n=0;n<t;n++)e.types.unshift(Array.from({length:r},e=>i)),e.types.push(Array.from({length:r},e=>i));return e}var na=x(`<p class="failed svelte-12s4l6k" role="alert"> </p>`),ra=x(`<p class="command"><code class="svelte-12s4l6k">cutaway explore --remote</code></p>`),ia=x(`<svg role="img" class="svelte-12s4l6k"><path></path></svg> <p class="link svelte-12s4l6k"><a target="_blank" rel="noopener" class="svelte-12s4l6k"> </a></p> <button class="button"> </button> <p class="quiet"> </p> <!>`,1),aa=x(`<div class="waiting svelte-12s4l6k" aria-hidden="true"></div>`),oa=x(`<dialog aria-labelledby="remote-title" class="svelte-12s4l6k"><header class="svelte-12s4l6k"><h2 id="remote-title"> </h2> <button class="close svelte-12s4l6k"><!></button></header> <!> <!></dialog>`);function sa(e,t){I(t,!0);let n,i=Y(``),o=G(()=>mi.link?ea(mi.link,{border:2}):null),s=G(()=>w(o)?w(o).data.flatMap((e,t)=>e.map((e,n)=>e?`M${n} ${t}h1v1h-1z`:``)).join(``):``);U(()=>{n.showModal(),mi.begin().catch(e=>V(i,String(e),!0))});let c=Y(!1),l=()=>void navigator.clipboard?.writeText(mi.link).then(()=>V(c,!0),()=>void 0);var u=oa(),d=z(u),f=z(d),p=W(f,!0),m=K(f,2),g=z(m);H(g,{get paths(){return q.close}}),k(m),k(d);var _=K(d,2),v=e=>{var t=na(),n=W(t,!0);J(()=>b(n,w(i))),a(e,t)};h(_,e=>{w(i)&&e(v)});var y=K(_,2),x=e=>{var t=ia(),n=O(t),i=W(n),u=K(n,2),d=z(u),f=W(d,!0);k(u);var p=K(u,2),m=W(p,!0),g=K(p,2),_=W(g,!0),v=K(g,2),y=e=>{var t=ra();a(e,t)};h(v,e=>{mi.begun?.address||e(y)}),J((e,t,a)=>{r(n,`viewBox`,`0 0 ${w(o).size??``} ${w(o).size??``}`),r(n,`aria-label`,e),r(i,`d`,w(s)),r(d,`href`,mi.link),b(f,mi.link),b(m,t),b(_,a)},[()=>A(`classroom.code`),()=>w(c)?A(`classroom.copied`):A(`classroom.copy`),()=>mi.begun?.address?A(`classroom.remote_network`):A(`classroom.remote_here`)]),C(`click`,p,l),a(e,t)},E=e=>{var t=aa();a(e,t)};h(y,e=>{w(o)?e(x):w(i)||e(E,1)}),k(u),T(u,e=>n=e,()=>n),J((e,t)=>{b(p,e),r(m,`aria-label`,t)},[()=>A(`classroom.remote`),()=>A(`shell.close`)]),S(`close`,u,function(...e){t.onclose?.apply(this,e)}),C(`click`,m,()=>n.close()),a(e,u),L()}s([`click`]);var ca=x(`<span class="dot svelte-vhtzdq" aria-hidden="true"></span>`),la=x(`<button class="button"> <!></button>`),ua=x(`<section class="bar svelte-vhtzdq"><button class="button"><!></button> <button class="button strong"><!></button> <!> <button class="button"> </button> <button class="button"><!> </button></section> <!>`,1);function da(e,t){I(t,!0);let n=Y(!1),i=e=>se(e?.[D.language]??``,D.language,{...X.trace?.shape}),o=G(()=>!$.step||!$.neighbour(1)&&$.beat===$.beats($.step).length-1),s=G(()=>!$.step||!$.neighbour(-1)&&$.beat===0);function c(e){e===`play`?document.querySelector(`[data-play]`)?.click():$.step?$.turn(e===`next`?1:-1):document.body.dispatchEvent(new KeyboardEvent(`keydown`,{key:e===`next`?`ArrowRight`:`ArrowLeft`,bubbles:!0}))}U(()=>mi.begun?mi.listen(c):void 0),U(()=>{if(!mi.listening)return;let{step:e}=$;mi.tell({title:e?i(e.title):A(`${X.page}.title`),at:$.at+1,all:e?$.steps.length:0,part:e?$.beats(e)[$.beat]:``,notes:i(e?.notes),next:i($.neighbour(1)?.title),language:D.language})});function l(){document.fullscreenElement?document.exitFullscreen():document.documentElement.requestFullscreen?.().catch(()=>void 0)}var u=ua(),d=O(u),f=z(d),p=z(f);H(p,{get paths(){return q.back},size:18}),k(f);var m=K(f,2),g=z(m);H(g,{get paths(){return q.on},size:18}),k(m);var _=K(m,2),v=e=>{var t=la(),i=z(t,!0),o=K(i),s=e=>{var t=ca();a(e,t)};h(o,e=>{mi.listening&&e(s)}),k(t),J(e=>{r(t,`aria-pressed`,w(n)),b(i,e)},[()=>A(`classroom.remote`)]),C(`click`,t,()=>V(n,!w(n))),a(e,t)};h(_,e=>{$.remote&&e(v)});var y=K(_,2),x=W(y,!0),S=K(y,2),T=z(S);H(T,{get paths(){return q.close},size:16});var E=K(T,1,!0);k(S),k(d);var j=K(d,2),M=e=>{sa(e,{onclose:()=>V(n,!1)})};h(j,e=>{w(n)&&e(M)}),J((e,t,n,i,a)=>{r(d,`aria-label`,e),f.disabled=w(s),r(f,`aria-label`,t),m.disabled=w(o)&&!!$.step,r(m,`aria-label`,n),b(x,i),b(E,a)},[()=>A(`classroom.presenting`),()=>A(`tour.back`),()=>A(`tour.next`),()=>A(`classroom.whole`),()=>A(`classroom.end`)]),C(`click`,f,()=>c(`back`)),C(`click`,m,()=>c(`next`)),C(`click`,y,l),C(`click`,S,()=>$.present(!1)),a(e,u),L()}s([`click`]);var fa=x(`<p class="veil svelte-1n46o8q"> </p>`),pa=x(`<div class="failure svelte-1n46o8q"><!></div>`),ma=x(`<a class="skip svelte-1n46o8q" href="#page-title"> </a> <div><!> <!> <!> <main id="page"><!> <!> <!> <!> <!> <!></main></div> <!> <!> <!>`,1);function ha(e,t){I(t,!0);let n=G(()=>hn.find(e=>e.name===X.page)??hn[0]),r=G(()=>!X.trace||ir(X.trace.map,w(n).views)),i=G(()=>w(n).load().catch(async e=>{throw await Ne()||ke.back().then(()=>location.reload()),e}));U(()=>{document.title=`${A(`${w(n).name}.title`)} · Cutaway`});let o=null;U(()=>{let e={page:w(n).name,step:$.step?.name??``},t=o&&(e.step===o.step?e.page===o.page?``:`page-title`:e.step?`tour-title`:`page-title`);o=e,t&&w(i).then(m).then(()=>document.getElementById(t)?.focus({preventScroll:!0}))});let s=Y(j(Qe?.bare??!1));U(()=>{document.documentElement.toggleAttribute(`data-presenting`,X.present),document.documentElement.toggleAttribute(`data-pointing`,X.present&&!!$.step)}),M(()=>{Ye.refresh().catch(()=>void 0),kt||$.open()});var c=ma();S(`keydown`,ae,e=>An.press(e));var u=O(c),f=W(u,!0),p=K(u,2);let g;var _=z(p);$n(_,{});var v=K(_,2);cr(v,{});var x=K(v,2);ui(x,{});var T=K(x,2);let E;var D=z(T),N=e=>{var t=fa(),n=W(t,!0);J(e=>b(n,e),[()=>A(`classroom.veil`)]),a(e,t)};h(D,e=>{$.veiled&&e(N)});var P=K(D,2);tr(P,{});var F=K(P,2),R=e=>{Mr(e,{onclose:()=>V(s,!1)})};h(F,e=>{w(s)&&w(n).name===`predict`&&!$.step&&e(R)});var ee=K(F,2),te=e=>{let t=G(()=>X.notOpened);var n=pa();Xt(z(n),{get failure(){return w(t).failure},get model(){return w(t).model},retry:()=>X.use(w(t).model)}),k(n),a(e,n)};h(ee,e=>{X.notOpened&&e(te)});var ne=K(ee,2),H=e=>{var t=pa();Xt(z(t),{get failure(){return X.failure},retry:()=>X.again()}),k(t),a(e,t)};h(ne,e=>{X.failure&&e(H)});var re=K(ne,2),ie=e=>{an(e,{})},oe=e=>{var t=y(),o=O(t);he(o,()=>w(i),null,(e,t)=>{var i=y(),o=O(i);l(o,()=>w(n).name,e=>{var i=y(),o=O(i),s=e=>{var n=y(),r=O(n);d(r,()=>w(t).default,(e,t)=>{t(e,{})}),a(e,n)},c=e=>{Tr(e,{get page(){return w(n)}})};h(o,e=>{w(r)?e(s):e(c,-1)}),a(e,i)}),a(e,i)},(e,t)=>{var n=pa(),r=z(n);{let e=G(()=>({code:`page`,what:String(w(t)),remedy:``,values:{}}));Xt(r,{get failure(){return w(e)},retry:()=>location.reload()})}k(n),a(e,n)}),a(e,t)};h(re,e=>{X.beside?e(ie):e(oe,-1)}),k(T),k(p);var q=K(p,2),se=e=>{da(e,{})};h(q,e=>{X.present&&e(se)});var ce=K(q,2);dr(ce,{}),ln(K(ce,2),{}),J(e=>{b(f,e),g=B(p,1,`app svelte-1n46o8q`,null,g,{two:X.beside}),E=B(T,1,`svelte-1n46o8q`,null,E,{veiled:$.veiled})},[()=>A(`shell.skip`)]),C(`click`,u,e=>{e.preventDefault(),document.getElementById(`page-title`)?.focus()}),a(e,c),L()}s([`click`]);var ga=document.getElementById(`app`);function _a(){D.start(X.start()),Mt(),n(ha,{target:ga})}if(Qe){let e=Qe;Q(async()=>{let{openSite:e}=await import(`./site.js`);return{openSite:e}},[],import.meta.url).then(({openSite:t})=>{je(t(e)),_a()})}else/^#\/remote\?/.test(location.hash)?(D.start({}),Q(async()=>{let{default:e}=await import(`./Remote.js`);return{default:e}},__vite__mapDeps([49,1,2,50]),import.meta.url).then(({default:e})=>n(e,{target:ga}))):_a();export{Ke as A,ot as C,De as D,Ye as E,He as M,Ee as N,Be as O,be as P,at as S,st as T,ft as _,Hn as a,ct as b,on as c,Ft as d,Dt as f,pt as g,vt as h,rr as i,Re as j,Ve as k,Xt as l,X as m,pr as n,An as o,Et as p,nr as r,Q as s,Cr as t,Lt as u,gt as v,lt as w,it as x,ut as y};
+const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["./Attention.js","./kit.js","./kit.css","./Attention.css","./Causes.js","./Causes.css","./Change.js","./Change.css","./Gallery.js","./weights.js","./Gallery.css","./Generate.js","./Generate.css","./Jobs.js","./Jobs.css","./Layers.js","./Layers.css","./Learn.js","./Learn.css","./CausalMap.js","./CausalMap.css","./Neurons.js","./Neurons.css","./Piano.js","./ink.js","./Piano.css","./Predict.js","./Predict.css","./Tasks.js","./Tasks.css","./Walk.js","./Walk.css","./Weights2.js","./Weights.css","./Remote.js","./Remote.css"])))=>i.map(i=>d[i]);
+import{$t as e,A as t,An as n,At as r,B as i,Bn as a,Bt as o,Cn as s,Ct as c,Dn as l,Dt as u,En as d,Fn as f,Ft as p,G as m,Gt as h,H as g,Hn as _,I as v,In as y,J as b,Jt as x,K as S,Kt as C,Ln as w,Lt as T,M as E,Mn as D,Mt as O,N as k,Nn as A,Nt as j,On as M,Ot as N,Pt as ee,Q as P,Qt as F,Rn as I,Sn as te,St as ne,Tn as L,Ut as re,V as R,Vn as ie,W as ae,Wt as oe,X as se,Z as z,Zt as ce,_n as B,_t as le,an as ue,bn as V,bt as de,cn as fe,ct as pe,dn as H,dt as me,fn as he,ft as U,gn as ge,gt as _e,hn as ve,ht as W,in as ye,it as be,j as xe,jn as Se,kn as G,kt as Ce,ln as we,mt as Te,nn as Ee,nt as De,on as Oe,ot as ke,pn as K,pt as Ae,q as je,qt as Me,rn as Ne,rt as Pe,sn as q,st as Fe,tn as Ie,un as J,vn as Y,vt as Le,wn as X,wt as Re,xn as ze,yn as Be,yt as Ve,z as He,zn as Ue}from"./kit.js";var We=(new URLSearchParams(location.search).get(`side`)??``)||null,Ge={predict:`next`,change:`next`,map:`next`,walk:`stream`,attention:`attention`,layers:`layers`,causes:`causes`,neurons:`neurons`,generate:`written`,weights:`weights`},Z=new class{frames={};#e={};#t=A(null);get answer(){return V(this.#t)}set answer(e){D(this.#t,e)}get pairs(){return this.answer?.value?.pairs??[]}get of(){return Ge[z.page]??null}sideOf(e){let{model:t,text:n,more:r,beside:i}=z;if(e===`left`||!i)return{model:t,text:n,more:r};let a=i.text===void 0&&i.model===void 0;return{model:i.model??t,text:i.text??n,more:a?r:[]}}compare(){this.answer=u(()=>{if(!z.beside)return null;let[e,t]=[this.sideOf(`left`),this.sideOf(`right`)],{layer:n,head:r,position:i}=z,a={left:e,right:t,of:this.of??`next`,layer:n,head:r,position:i??-1,other:z.beside.position??null};return n=>N(()=>Ce(`beside`,a,n),async()=>{for(let{model:r}of[e,t])await de.wake(r,n)})},{wait:120})}#n(e,t){if(e===null)return null;let n=t===`left`?`right`:`left`,r=0;for(let i of this.pairs)if(r=i[n]??r,i[t]===e)break;return r}#r(e){let t={...z.place(),...this.sideOf(e),tour:``,own:!1,beside:null};return e===`left`?t:{...t,position:z.beside?.position??this.#n(z.position,`left`)}}start(e){return`?side=${e}${this.#e[e]=j(this.#r(e))}`}tell(){let{language:e,theme:t}=U;for(let n of[`left`,`right`]){let r=j(this.#r(n)),i=this.pairs.filter(e=>!e.same&&e[n]!==null).map(e=>e[n]);this.#e[n]=r,this.frames[n]?.contentWindow?.postMessage({cutaway:`show`,address:r,marks:i,language:e,theme:t},location.origin)}}hear({side:e,address:t}){if(!z.beside||this.#e[e]===t)return;this.#e[e]=t;let{page:n,layer:r,head:i,step:a,settings:o,model:s,text:c,more:l,position:u}=O(t,b);if(z.show({...z.place(),page:n,layer:r,head:i,step:a,settings:o}),e===`left`){Object.assign(z,{model:s,text:c,more:l,position:u}),z.beside.position!==void 0&&(z.beside={...z.beside,position:void 0});return}let d=this.sideOf(`right`),f=this.#n(u,`right`),p=u!==null&&this.#n(f,`left`)!==u;z.beside={text:c===z.text&&z.beside.text===void 0?void 0:c,model:s===d.model?z.beside.model:s,position:p?u??void 0:void 0},p||(z.position=f)}begin(){z.beside={text:z.trace?.text??z.text}}end(){z.beside=null}swap(){let[e,t]=[this.sideOf(`left`),this.sideOf(`right`)];Object.assign(z,{model:t.model,text:t.text,more:[],position:null}),z.beside={text:e.text,model:e.model}}},Ke=new class{#e=A(new Set);get all(){return V(this.#e)}set all(e){D(this.#e,e)}};function qe(){We&&(document.documentElement.dataset.side=We,addEventListener(`message`,({origin:e,source:t,data:n})=>{e===location.origin&&t===parent&&n?.cutaway===`show`&&(U.language=n.language,U.theme=n.theme,Ke.all=new Set(n.marks),j(z.place())!==n.address&&z.show(O(n.address,b)))}),s(()=>{L(()=>parent.postMessage({cutaway:`here`,side:We,address:j(z.place())},location.origin))}))}function Je(e){let t=new Map;for(let n of e.querySelectorAll(`main :is(td, data)`)){if(n.querySelector(`data`)||!/\d/.test(n.textContent)||n.closest(`header, .dock`))continue;let e=n.closest(`[data-exhibit]`)?.dataset.exhibit??``;t.set(e,[...t.get(e)??[],n])}return t}function Ye(e){for(let t of e.querySelectorAll(`[data-differs]`))delete t.dataset.differs,t.removeAttribute(`title`)}function Xe(e,t,n){Ye(e),Ye(t);let[r,i]=[Je(e),Je(t)],a={differ:0,all:0,unlike:!1};for(let e of new Set([...r.keys(),...i.keys()])){let[t,o]=[r.get(e)??[],i.get(e)??[]];t.length===o.length?(a.all+=t.length,t.forEach((e,t)=>{let r=[e,o[t]],[i,s]=r.map(e=>e.textContent.trim());i!==s&&(a.differ+=1,r.forEach((e,t)=>{e.dataset.differs=``,e.title=n(t?i:s)}))})):a.unlike=!0}return a}var Ze=K(` <strong><!></strong>`,1),Qe=K(`<p class="note small"> </p>`),$e=K(`<h2 class="small svelte-1g1s15g"> </h2> <!>`,1),et=K(`<div class="waiting svelte-1g1s15g" aria-hidden="true"></div>`),tt=K(`<div><!></div>`),nt=K(`<p class="standing small quiet svelte-1g1s15g" role="status"> <!></p>`),rt=K(`<p class="standing small quiet svelte-1g1s15g"> </p>`),it=K(`<iframe></iframe>`),at=K(`<section class="sides svelte-1g1s15g"><header class="svelte-1g1s15g"><h1 tabindex="-1" id="page-title" class="svelte-1g1s15g"> </h1> <p class="quiet small"><!> <!></p> <div class="tools svelte-1g1s15g"><button class="button"> </button> <button class="button"> </button></div></header> <!> <!> <div class="frames svelte-1g1s15g"></div></section>`);function ot(t,r){I(r,!0);let i=[`left`,`right`],s=te(()=>({left:Z.start(`left`),right:Z.start(`right`)}));Z.compare();let c=f(()=>Z.answer),u=f(()=>Z.of&&V(c).value?.of===Z.of?V(c).value:null),p=f(()=>Z.pairs.filter(e=>!e.same).length),h=A(Se({left:!1,right:!1}));L(()=>{j(z.place()),Z.pairs,U.language,U.theme,V(h).left,V(h).right,Z.tell()});let g=f(()=>!Z.of&&z.page!==`jobs`),_=A(null);L(()=>{z.page,U.language,D(_,null);let e=i.map(e=>Z.frames[e]?.contentDocument).filter(e=>e!=null);if(!V(g)||!V(h).left||!V(h).right||e.length<2)return;let t,n=()=>{clearTimeout(t),t=setTimeout(()=>D(_,Xe(e[0],e[1],e=>W(`beside.there`,{other:e}))),200)},r=new MutationObserver(n);for(let t of e)r.observe(t.body,{childList:!0,subtree:!0,characterData:!0});return n(),()=>{clearTimeout(t),r.disconnect(),e.forEach(Ye)}});function v(e){let t=i.find(t=>Z.frames[t]?.contentWindow===e.source);t&&e.origin===location.origin&&e.data?.cutaway===`here`&&(V(h)[t]||D(h,{...V(h),[t]:!0},!0),Z.hear(e.data))}function y(e){e.layer!==null&&e.layer!==void 0&&(z.layer=e.layer),e.neuron!==null&&e.neuron!==void 0&&z.set(`neuron`,e.neuron),e.position!==null&&e.position!==void 0&&z.page!==`attention`?z.choose(e.position):e.position!==null&&e.position!==void 0&&z.set(`key`,e.position)}function b(e){let t=e.name??``;if(V(u)?.of===`neurons`)return W(`beside.neuron`,{n:Number(t)});let n=/^blocks\.(\d+)\.residual$/.exec(t);return n?W(`beside.block`,{n:Number(n[1])}):t===`residual.0`?W(`beside.entry`):t}var x=at();Be(`message`,d,v);var T=l(x),E=l(T),O=G(E,!0),k=n(E,2),N=l(k),ee=e=>{var t=ge();X(e=>J(t,e),[()=>W(`beside.tokens`,{n:V(p),all:Z.pairs.length})]),H(e,t)};q(N,e=>{Z.pairs.length&&e(ee)});var P=n(N,2),ne=e=>{var t=Ze(),r=M(t),i=n(r),o=l(i);S(o,{get value(){return V(u).distance},as:`percent`}),a(i),X(e=>J(r,`${e??``} `),[()=>W(`beside.distance`)]),H(e,t)};q(P,e=>{V(u)&&V(u).distance!==null&&e(ne)}),a(k);var re=n(k,2),R=l(re),ie=G(R,!0),oe=n(R,2),se=G(oe,!0);a(re),a(T);var ce=n(T,2),B=e=>{var t=tt();let r;var i=l(t),o=e=>{ae(e,{get failure(){return V(c).failure}})},s=e=>{var t=Qe(),n=G(t,!0);X(e=>J(n,e),[()=>W(`beside.unlike`)]),H(e,t)},d=e=>{var t=$e(),r=M(t),i=G(r,!0),a=n(r,2);{let e=f(()=>W(`beside.of_${V(u).of}`)),t=f(()=>V(u).of===`stream`||V(u).of===`weights`);m(a,{get rows(){return V(u).rows},get unit(){return V(u).unit},get label(){return V(e)},naming:b,get apart(){return V(t)},onpick:y})}X(e=>J(i,e),[()=>W(`beside.of_${V(u).of}`)]),H(e,t)},p=e=>{var t=et();H(e,t)};q(i,e=>{V(c).failure?e(o):V(u)?.unlike?e(s,1):V(u)?e(d,2):e(p,-1)}),a(t),X(()=>{r=F(t,1,`found scroll svelte-1g1s15g`,null,r,{busy:V(c).busy}),C(t,`aria-busy`,V(c).busy)}),H(e,t)};q(ce,e=>{Z.of&&e(B)});var le=n(ce,2),ue=e=>{var t=nt(),r=l(t),i=n(r),o=e=>{var t=ge();X(e=>J(t,e),[()=>W(`beside.numbers_unlike`)]),H(e,t)};q(i,e=>{V(_).unlike&&e(o)}),a(t),X(e=>{C(t,`data-marked`,V(_).differ),J(r,`${e??``} `)},[()=>V(_).all?V(_).differ?W(`beside.numbers`,{n:V(_).differ,all:V(_).all}):W(`beside.numbers_alike`,{all:V(_).all}):W(`beside.no_numbers`)]),H(e,t)},de=e=>{var t=rt(),n=G(t,!0);X(e=>J(n,e),[()=>W(`beside.taught`)]),H(e,t)};q(le,e=>{V(g)&&V(_)?e(ue):z.page===`jobs`&&e(de,1)});var fe=n(le,2);ye(fe,20,()=>i,e=>e,(t,n)=>{var r=it();o(r,(e,t)=>Z.frames[t]=e,e=>Z?.frames?.[e],()=>[n]),X(t=>{F(r,1,e(n),`svelte-1g1s15g`),C(r,`src`,s[n]),C(r,`title`,t)},[()=>W(`beside.${n}`)]),H(t,r)}),a(fe),a(x),X((e,t,n,r)=>{C(x,`aria-label`,e),J(O,t),J(ie,n),J(se,r)},[()=>W(`beside.name`),()=>W(`beside.name`),()=>W(`beside.swap`),()=>W(`beside.end`)]),Y(`click`,R,()=>Z.swap()),Y(`click`,oe,()=>Z.end()),H(t,x),w()}B([`click`]);var st=(function(){let e=typeof document<`u`&&document.createElement(`link`).relList;return e&&e.supports&&e.supports(`modulepreload`)?`modulepreload`:`preload`})(),ct=function(e,t){return new URL(e,t).href},lt={},ut=function(e){return e.pathname.endsWith(`.css`)},dt=function(e,t,n){if(t in e)return e[t];let r=n();if(!r){e[t]=void 0;return}let i=r.then(()=>{e[t]=void 0},n=>{throw e[t]=void 0,n});return e[t]=i,i},Q=function(e,t,n){let r=Promise.resolve();if(t&&t.length>0){let e,i=document.querySelector(`meta[property=csp-nonce]`),a=i?.nonce||i?.getAttribute(`nonce`);function o(e){return Promise.all(e.map(e=>Promise.resolve(e).then(e=>({status:`fulfilled`,value:e}),e=>({status:`rejected`,reason:e}))))}function s(e){return import.meta.resolve?new URL(import.meta.resolve(e)):new URL(e,import.meta.url)}r=o(t.map(t=>{t=ct(t,n);let r=s(t),i=ut(r);return dt(lt,r.href,()=>{if(e===void 0){e={all:new Set,styles:new Set};let t=document.getElementsByTagName(`link`);for(let n=t.length-1;n>=0;n--){let r=t[n];e.all.add(r.href),r.rel===`stylesheet`&&e.styles.add(r.href)}}if((i?e.styles:e.all).has(r.href))return;let t=document.createElement(`link`);if(t.rel=i?`stylesheet`:st,i||(t.as=`script`),t.crossOrigin=``,t.href=r.href,a&&t.setAttribute(`nonce`,a),document.head.appendChild(t),i)return new Promise((e,n)=>{let i=a=>{t.removeEventListener(`load`,i),t.removeEventListener(`error`,i),a.type===`error`?n(Error(`Unable to preload CSS for ${r}`)):e(a)};t.addEventListener(`load`,i),t.addEventListener(`error`,i)})})}).filter(e=>e!==void 0))}function i(e){let t=new Event(`vite:preloadError`,{cancelable:!0});if(t.payload=e,window.dispatchEvent(t),!t.defaultPrevented)throw e}return r.then(t=>{for(let e of t||[])e.status===`rejected`&&i(e.reason);return e().catch(i)})},ft=Object.values(Object.assign({"./attention/page.ts":{name:`attention`,order:3,views:[`attention`],icon:`<path d="M5 5c10 0 4 14 14 14M5 19c10 0 4-14 14-14"/>`,load:()=>Q(()=>import(`./Attention.js`),__vite__mapDeps([0,1,2,3]),import.meta.url)},"./causes/page.ts":{name:`causes`,order:5,views:[`saliency`],icon:`<path d="M4 6h5M4 12h3M4 18h5"/><path d="M10 6c5 0 5 6 9 6M8 12h11M10 18c5 0 5-6 9-6"/><circle cx="20" cy="12" r="1.5"/>`,load:()=>Q(()=>import(`./Causes.js`),__vite__mapDeps([4,1,2,5]),import.meta.url)},"./change/page.ts":{name:`change`,order:8,views:[`change`,`attention`],icon:`<path d="M4 7h10M18 7h2M4 17h2M10 17h10"/><circle cx="16" cy="7" r="2"/><circle cx="8" cy="17" r="2"/>`,load:()=>Q(()=>import(`./Change.js`),__vite__mapDeps([6,1,2,7]),import.meta.url)},"./gallery/page.ts":{name:`gallery`,order:11,views:[`attention`],icon:`<rect x="4" y="5" width="7" height="6" rx="1"/><rect x="14" y="5" width="6" height="10" rx="1"/><rect x="4" y="14" width="7" height="5" rx="1"/><path d="M14 19h6"/>`,load:()=>Q(()=>import(`./Gallery.js`),__vite__mapDeps([8,1,2,9,10]),import.meta.url)},"./generate/page.ts":{name:`generate`,order:7,views:[`writing`],icon:`<path d="M4 7h10M4 12h6"/><path d="M4 17h4"/><rect x="12" y="11" width="9" height="9" rx="2"/><path d="M15 14h.01M18 17h.01"/>`,load:()=>Q(()=>import(`./Generate.js`),__vite__mapDeps([11,1,2,12]),import.meta.url)},"./jobs/page.ts":{name:`jobs`,order:12,uncut:!0,icon:`<path d="M4 4v16h16"/><path d="M7 7c2 6 5 9 12 9.5"/>`,load:()=>Q(()=>import(`./Jobs.js`),__vite__mapDeps([13,1,2,14]),import.meta.url)},"./layers/page.ts":{name:`layers`,order:4,views:[`lens`],icon:`<path d="m12 3 9 5-9 5-9-5 9-5Z"/><path d="m3 13 9 5 9-5"/>`,load:()=>Q(()=>import(`./Layers.js`),__vite__mapDeps([15,1,2,16]),import.meta.url)},"./learn/page.ts":{name:`learn`,order:7.5,uncut:!0,icon:`<path d="M4 5v14h16"/><path d="M7 8c1 7 5 8 12 8.5"/><path d="m14 5 1.5 3L19 9l-3.5 1L14 13l-1.5-3L9 9l3.5-1Z"/>`,load:()=>Q(()=>import(`./Learn.js`),__vite__mapDeps([17,1,2,18]),import.meta.url)},"./map/page.ts":{name:`map`,order:8.5,views:[`sweep`,`change`],icon:`<path d="M4 4h16v16H4zM4 9.3h16M4 14.7h16M9.3 4v16M14.7 4v16"/><path d="M14.7 9.3h5.3v5.4h-5.3z" fill="currentColor"/>`,load:()=>Q(()=>import(`./CausalMap.js`),__vite__mapDeps([19,1,2,20]),import.meta.url)},"./neurons/page.ts":{name:`neurons`,order:6,views:[`neurons`],icon:`<circle cx="5" cy="7" r="2"/><circle cx="5" cy="17" r="2"/><circle cx="13" cy="12" r="3"/><path d="m7 8 3.5 2.5M7 16l3.5-2.5M16 12h5"/>`,load:()=>Q(()=>import(`./Neurons.js`),__vite__mapDeps([21,1,2,22]),import.meta.url)},"./piano/page.ts":{name:`piano`,order:11.5,uncut:!0,icon:`<rect x="4" y="5" width="16" height="14" rx="1.5"/><path d="M9.3 13v6M14.7 13v6"/><path d="M8 5v8h2.6V5M13.4 5v8H16V5" fill="currentColor" stroke-width="1"/>`,load:()=>Q(()=>import(`./Piano.js`),__vite__mapDeps([23,1,2,24,25]),import.meta.url)},"./predict/page.ts":{name:`predict`,order:1,views:[`predict`],icon:`<path d="M4 6h14M4 12h9M4 18h5"/>`,load:()=>Q(()=>import(`./Predict.js`),__vite__mapDeps([26,1,2,27]),import.meta.url)},"./tasks/page.ts":{name:`tasks`,order:10,uncut:!0,icon:`<path d="M4 6h9M4 11h7M4 16h5"/><path d="m13 17 3 3 5-7"/>`,load:()=>Q(()=>import(`./Tasks.js`),__vite__mapDeps([28,1,2,29]),import.meta.url)},"./walk/page.ts":{name:`walk`,order:2,icon:`<path d="M5 20v-4h5v-5h5V6h5"/><path d="m17 3 3 3-3 3"/>`,load:()=>Q(()=>import(`./Walk.js`),__vite__mapDeps([30,1,2,24,31]),import.meta.url)},"./weights/page.ts":{name:`weights`,order:9,icon:`<path d="M4 4h16v16H4z"/><path d="M4 9.3h16M4 14.6h16M9.3 4v16M14.6 4v16"/>`,load:()=>Q(()=>import(`./Weights2.js`),__vite__mapDeps([32,1,2,9,33]),import.meta.url)}})).filter(e=>Le(e.name)).sort((e,t)=>e.order-t.order);function pt(e,t){let[n=``,r=``]=t.split(`.`);return e[n]?.[r]}function mt(e){return e?e.as===`tokens`?e.value.map(e=>e.text??``).join(``).trim():e.as===`ids`||e.as===`text`?String(e.value):gt[e.as](e.value):``}function ht(e,t){return Object.entries(e.if??{}).every(([e,[n,r]])=>{let i=pt(t,e);return typeof i?.value==`number`&&i.value>=(n??-1/0)&&i.value<=(r??1/0)})}var gt={count:e=>be(e),percent:e=>Fe(e),number:e=>ke(e)};function _t(e,t,n){return e.split(/(\{\w+\.\w+[^}]*\})/).map(e=>{let[,r=``,i=``]=/^\{(\w+\.\w+)([^}]*)\}$/.exec(e)??[],a=r?pt(t,r):void 0;return!a||a.as===`ids`||a.as===`text`?e:a.as===`tokens`?{tokens:a.value}:{text:i?le(`{n${i}}`,n,{n:a.value}):gt[a.as](a.value),value:a.value}})}var vt=Object.assign({"./01-next-word.json":`{
+  "page": "predict",
+  "place": {
+    "text": "Once upon a time, there was a little girl named Lily. She"
+  },
+  "facts": {
+    "next": {
+      "of": "next"
+    }
+  },
+  "point": "bars",
+  "title": {
+    "en": "A machine that guesses the next word",
+    "zh-Hans": "一台猜下一个词的机器",
+    "ru": "Машина, которая угадывает следующее слово"
+  },
+  "words": {
+    "en": "A language model does one thing: it reads a text and says how likely each token is to come next. The bars are its ten best guesses. Everything else on this tour is how it comes to them.",
+    "zh-Hans": "语言模型只做一件事：读一段文本，说出每个词元作为下一个词元的可能性有多大。这些条形是它最好的十个猜测。这次导览的其余部分，就是看它怎样得出这些猜测。",
+    "ru": "Языковая модель делает одно: читает текст и говорит, насколько вероятно, что следующим будет каждый из токенов. Полосы — десять её лучших догадок. Вся остальная экскурсия — о том, как они получаются."
+  },
+  "ask": {
+    "question": {
+      "en": "Before you look: which word will the model guess after {next.after}?",
+      "zh-Hans": "先别看：您觉得模型会猜 {next.after} 后面是哪个词？",
+      "ru": "Пока не подсмотрели: какое слово модель поставит после {next.after}?"
+    },
+    "answer": "next.token"
+  },
+  "here": [
+    {
+      "en": "Here {next.token} is likeliest after {next.after}: {next.share}.",
+      "zh-Hans": "这里，{next.after} 之后最可能的是 {next.token}：{next.share}。",
+      "ru": "Здесь после {next.after} вероятнее всего {next.token}: {next.share}."
+    }
+  ],
+  "try": {
+    "en": "Which word would you have guessed? Click a bar to continue with it.",
+    "zh-Hans": "换作是您会猜哪个词？点一个条形，接着写下去。",
+    "ru": "А какое слово угадали бы вы? Нажмите на полосу, чтобы продолжить."
+  }
+}
+`,"./02-tokens.json":`{
+  "page": "predict",
+  "place": {
+    "text": "Lily was unbelievably happy"
+  },
+  "facts": {
+    "cut": {
+      "of": "cut",
+      "word": "unbelievably"
+    }
+  },
+  "point": "text",
+  "title": {
+    "en": "It reads tokens",
+    "zh-Hans": "它读的是词元",
+    "ru": "Она читает токены"
+  },
+  "words": {
+    "en": "The model does not see letters. The text is cut into tokens from a fixed list of {vocabulary}: common words are one token, rare ones fall into pieces. Each chip above is one; the dot is its space.",
+    "zh-Hans": "模型看不到字母。文本按一张固定的表（共 {vocabulary} 项）切成词元：常见词是一个词元，少见的词会切成几段。上面每个小方块就是一个词元，圆点是其中的空格。",
+    "ru": "Букв модель не видит. Текст режется на токены из постоянного списка (всего {vocabulary}): частые слова — один токен, редкие распадаются на части. Каждая плашка наверху — токен; точка — его пробел."
+  },
+  "here": [
+    {
+      "if": {
+        "cut.pieces": [2, null]
+      },
+      "en": "Here {cut.words} words are {cut.tokens} tokens; “unbelievably” falls into {cut.pieces}: {cut.list}.",
+      "zh-Hans": "这里 {cut.words} 个词是 {cut.tokens} 个词元；“unbelievably” 被切成了 {cut.pieces} 段：{cut.list}。",
+      "ru": "Здесь {cut.words|# слово|# слова|# слов} — это {cut.tokens|# токен|# токена|# токенов}; «unbelievably» распалось на {cut.pieces|# часть|# части|# частей}: {cut.list}."
+    },
+    {
+      "en": "Here {cut.words} words are {cut.tokens} tokens: even “unbelievably” is common enough to be one.",
+      "zh-Hans": "这里 {cut.words} 个词是 {cut.tokens} 个词元：连 “unbelievably” 也足够常见，自成一个词元。",
+      "ru": "Здесь {cut.words|# слово|# слова|# слов} — это {cut.tokens|# токен|# токена|# токенов}: даже «unbelievably» встречается достаточно часто, чтобы быть одним токеном."
+    }
+  ],
+  "try": {
+    "en": "Press “Write” and type a word you have made up. Into how many pieces does it fall?",
+    "zh-Hans": "按“编辑”，写一个您自造的词。它被切成了几段？",
+    "ru": "Нажмите «Писать» и наберите придуманное слово. На сколько частей оно распалось?"
+  },
+  "own": {
+    "here": [
+      {
+        "en": "Here {cut.words|# word is|# words are} {cut.tokens|# token|# tokens}; the word in the most pieces falls into {cut.pieces}: {cut.list}.",
+        "zh-Hans": "这里 {cut.words} 个词是 {cut.tokens} 个词元；碎得最多的词成了 {cut.pieces} 块：{cut.list}。",
+        "ru": "Здесь {cut.words|# слово|# слова|# слов} и {cut.tokens|# токен|# токена|# токенов}; самое дробное слово распалось на {cut.pieces|# часть|# части|# частей}: {cut.list}."
+      }
+    ]
+  }
+}
+`,"./03-one-at-a-time.json":`{
+  "page": "predict",
+  "place": {
+    "text": "Once upon a time",
+    "from": "ways"
+  },
+  "facts": {
+    "ways": {
+      "of": "branches"
+    }
+  },
+  "point": "branches",
+  "title": {
+    "en": "One token at a time",
+    "zh-Hans": "一次一个词元",
+    "ru": "По одному токену"
+  },
+  "words": {
+    "en": "A long answer is made of single steps. The model gives one token, that token joins the text, and the longer text is read for the next. The tree under the bars shows the branches that were tried.",
+    "zh-Hans": "再长的回答也是一步一步写成的。模型给出一个词元，它加入文本，再读变长了的文本来得到下一个。条形下面的树记着试过的分支。",
+    "ru": "Длинный ответ складывается из отдельных шагов. Модель даёт один токен, он дописывается к тексту, и удлинившийся текст читается снова. Дерево под полосами хранит испробованные ветви."
+  },
+  "here": [
+    {
+      "if": {
+        "ways.share": [0.8, null]
+      },
+      "en": "Nearly all the probability, {ways.share}, was first on {ways.token}; the other branch begins with {ways.other}: {ways.other_share}.",
+      "zh-Hans": "起初几乎全部概率（{ways.share}）都在 {ways.token} 上；另一条分支从 {ways.other}（{ways.other_share}）开始。",
+      "ru": "Сначала почти вся вероятность, {ways.share}, была у {ways.token}; другая ветвь начинается с {ways.other}: {ways.other_share}."
+    },
+    {
+      "en": "At first {ways.token} was likeliest, with {ways.share}; the other branch begins with {ways.other}: {ways.other_share}.",
+      "zh-Hans": "起初最可能的是 {ways.token}（{ways.share}）；另一条分支从 {ways.other}（{ways.other_share}）开始。",
+      "ru": "Сначала вероятнее всего было {ways.token}: {ways.share}; другая ветвь начинается с {ways.other}: {ways.other_share}."
+    }
+  ],
+  "try": {
+    "en": "Press 1 a few times to write on. Then click an earlier token of the tree and choose another branch.",
+    "zh-Hans": "连按几次 1，接着写下去。再点树上靠前的词元，换一条分支。",
+    "ru": "Нажмите 1 несколько раз, чтобы писать дальше. Потом нажмите на один из ранних токенов дерева и начните другую ветвь."
+  }
+}
+`,"./04-stack.json":`{
+  "page": "walk",
+  "place": {
+    "text": "Once upon a time, there was a little girl named Lily. She",
+    "step": "whole"
+  },
+  "facts": {
+    "size": {
+      "of": "size"
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "A stack of identical blocks",
+    "zh-Hans": "一摞相同的块",
+    "ru": "Стопка одинаковых блоков"
+  },
+  "words": {
+    "en": "Every token travels up its own path through the blocks, one above the other; the last block’s result becomes the prediction. This model has {layers} blocks and is {width} numbers wide.",
+    "zh-Hans": "每个词元沿着自己的路径，逐个块向上穿过整个模型；最后一个块的结果变成预测。这个模型有 {layers} 个块，宽 {width} 个数。",
+    "ru": "Каждый токен поднимается своим путём через блоки, один над другим; из результата последнего получается прогноз. В этой модели {layers|# блок|# блока|# блоков} шириной в {width|# число|# числа|# чисел}."
+  },
+  "here": [
+    {
+      "if": {
+        "size.blocks": [null, 11],
+        "size.width": [null, 767]
+      },
+      "en": "GPT-2 is the same machine, wider and taller: its four sizes have 12, 24, 36 and 48 blocks.",
+      "zh-Hans": "GPT-2 是同一台机器，只是更宽更高：四种规格分别有 12、24、36、48 个块。",
+      "ru": "GPT-2 — та же машина, только шире и выше: в её четырёх размерах 12, 24, 36 и 48 блоков."
+    },
+    {
+      "en": "GPT-2 comes in four sizes, of 12, 24, 36 and 48 blocks.",
+      "zh-Hans": "GPT-2 有四种规格，分别有 12、24、36、48 个块。",
+      "ru": "GPT-2 бывает четырёх размеров: 12, 24, 36 и 48 блоков."
+    }
+  ],
+  "try": {
+    "en": "Choose another token above: its path is the same, its numbers differ.",
+    "zh-Hans": "在上方选另一个词元：路径相同，数值不同。",
+    "ru": "Выберите наверху другой токен: путь тот же, числа другие."
+  }
+}
+`,"./05-embedding.json":`{
+  "page": "walk",
+  "place": {
+    "text": "Once upon a time, there was a little girl named Lily. She",
+    "step": "embedding",
+    "from": "girl"
+  },
+  "facts": {
+    "girl": {
+      "of": "alike",
+      "at": "girl"
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "A word becomes numbers",
+    "zh-Hans": "词变成数",
+    "ru": "Слово становится числами"
+  },
+  "words": {
+    "en": "The model can only calculate. So each token of the vocabulary has a row of {width} numbers in a big matrix, and the first step is to look up that row. Nobody chose these numbers: they were learned.",
+    "zh-Hans": "模型只会计算。所以词表里的每个词元在一个大矩阵里有一行，共 {width} 个数；第一步就是查出这一行。这些数不是谁挑的，而是学到的。",
+    "ru": "Модель умеет только считать. Поэтому у каждого токена словаря есть своя строка большой матрицы: {width|# число|# числа|# чисел}. Первый шаг — найти эту строку. Числа никто не выбирал: они выучены."
+  },
+  "here": [
+    {
+      "if": {
+        "girl.nearest": [0.4, null]
+      },
+      "en": "Tokens that are used alike have similar rows: nearest to the row of {girl.token} are those of {girl.list}.",
+      "zh-Hans": "用法相近的词元，行也相近：离 {girl.token} 的行最近的是 {girl.list}。",
+      "ru": "У токенов с похожим употреблением строки похожи: ближе всего к строке {girl.token} строки {girl.list}."
+    },
+    {
+      "en": "The rows nearest to that of {girl.token} are those of {girl.list}.",
+      "zh-Hans": "离 {girl.token} 的行最近的是 {girl.list}。",
+      "ru": "Ближе всего к строке {girl.token} строки {girl.list}."
+    }
+  ],
+  "try": {
+    "en": "Choose another token above: another row is looked up. Point at a cell to see its number.",
+    "zh-Hans": "在上方选另一个词元：读出的就是另一行。指向一格，看它的数。",
+    "ru": "Выберите наверху другой токен: прочтётся другая строка. Укажите на клетку, чтобы увидеть число."
+  }
+}
+`,"./06-position.json":`{
+  "page": "walk",
+  "place": {
+    "text": "Once upon a time, there was a little girl named Lily. She",
+    "step": "position",
+    "from": "girl"
+  },
+  "facts": {
+    "girl": {
+      "of": "place",
+      "at": "girl"
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "A position becomes numbers, too",
+    "zh-Hans": "位置也变成数",
+    "ru": "Позиция тоже становится числами"
+  },
+  "words": {
+    "en": "“Dog bites man” and “man bites dog” have the same words. To know the order, the model has a second matrix with one row for each of its {context} positions, and looks up the row of this position.",
+    "zh-Hans": "“狗咬人”和“人咬狗”用的是同样的词。为了知道顺序，模型还有第二个矩阵，{context} 个位置各占一行；它查出当前位置的那一行。",
+    "ru": "В «собака кусает человека» и «человек кусает собаку» почти одни и те же слова. Чтобы знать порядок, у модели есть вторая матрица, в ней {context|# строка|# строки|# строк}, по одной на каждую позицию; из неё берётся строка этой позиции."
+  },
+  "try": {
+    "en": "Click a token above, then step along the text with the left and right arrow keys: the row changes with the position.",
+    "zh-Hans": "点一下上方的某个词元，再用左右方向键沿文本移动：行随位置而变。",
+    "ru": "Нажмите на токен наверху и идите по тексту стрелками влево и вправо: строка меняется вместе с позицией."
+  }
+}
+`,"./07-entry.json":`{
+  "page": "walk",
+  "place": {
+    "text": "Once upon a time, there was a little girl named Lily. She",
+    "step": "entry",
+    "from": "girl"
+  },
+  "facts": {
+    "girl": {
+      "of": "place",
+      "at": "girl"
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "Into the first block",
+    "zh-Hans": "进入第一个块",
+    "ru": "В первый блок"
+  },
+  "words": {
+    "en": "The two rows are added, number by number. The sum says “this token, at this position”, and it is all that the first block gets. From here on it is called the residual stream: what the blocks read from and write to.",
+    "zh-Hans": "两行逐个数相加。和的意思是“这个词元，在这个位置”，第一个块得到的就只有它。从这里起它叫残差流：各块从中读取，也往里写入。",
+    "ru": "Две строки складываются, число за числом. Сумма говорит: «этот токен в этой позиции», и больше первый блок ничего не получает. Дальше она называется остаточным потоком: из него блоки читают и в него пишут."
+  },
+  "try": {
+    "en": "Point at a cell of the sum: the panel shows the two numbers it was made of.",
+    "zh-Hans": "指向和里的一格：面板会显示它由哪两个数相加而来。",
+    "ru": "Укажите на клетку суммы: панель покажет два числа, из которых она сложена."
+  }
+}
+`,"./08-why-attention.json":`{
+  "page": "attention",
+  "place": {
+    "text": "A robot must obey the orders given it by human beings",
+    "from": "look",
+    "settings": {
+      "view": "lines"
+    }
+  },
+  "facts": {
+    "look": {
+      "of": "looking",
+      "start": "it",
+      "end": "robot"
+    }
+  },
+  "point": "head",
+  "title": {
+    "en": "Who is “it”?",
+    "zh-Hans": "“it” 是谁？",
+    "ru": "Кто такой «it»?"
+  },
+  "words": {
+    "en": "By the second law of robotics a robot must obey the orders given it. Given whom? To know who “it” is, a model must look back to the robot. This is what attention is for: each token takes something from the tokens before it, and the lines show from which, and how much.",
+    "zh-Hans": "机器人第二定律：机器人必须服从给它的命令。“它” 是谁？要知道 “it” 指谁，模型得往回看到 robot。这正是注意力的用处：每个词元从前面的词元那里取一些东西；线条显示从哪里取、取多少。",
+    "ru": "Второй закон робототехники: робот должен повиноваться приказам, данным ему. Кому? Чтобы понять «it», модели нужно посмотреть назад, на робота. Для этого и есть внимание: каждый токен берёт что-то у предыдущих; линии показывают, у каких и сколько."
+  },
+  "ask": {
+    "question": {
+      "en": "Will some head look back from {look.from} to {look.to}?",
+      "zh-Hans": "会不会有哪个头从 {look.from} 往回看 {look.to}？",
+      "ru": "Найдётся ли голова, которая смотрит с {look.from} назад на {look.to}?"
+    },
+    "options": [
+      {
+        "if": {
+          "look.weight": [0.2, null]
+        },
+        "en": "Yes, clearly",
+        "zh-Hans": "会，很明显",
+        "ru": "Да, явно"
+      },
+      {
+        "if": {
+          "look.weight": [0.05, null]
+        },
+        "en": "A little",
+        "zh-Hans": "会一点点",
+        "ru": "Немного"
+      },
+      {
+        "en": "No",
+        "zh-Hans": "不会",
+        "ru": "Нет"
+      }
+    ]
+  },
+  "here": [
+    {
+      "if": {
+        "look.weight": [0.2, null],
+        "look.is_most": [1, 1]
+      },
+      "en": "Head {look.head} of layer {look.layer} does it: there {look.from} takes {look.weight} from {look.to}, more than from any other token.",
+      "zh-Hans": "第 {look.layer} 层的头 {look.head} 正是这样：{look.from} 从 {look.to} 取得 {look.weight}，比从任何别的词元都多。",
+      "ru": "Это делает голова {look.head} слоя {look.layer}: в ней {look.from} берёт у {look.to} {look.weight}, больше, чем у любого другого токена."
+    },
+    {
+      "if": {
+        "look.weight": [0.05, null]
+      },
+      "en": "Head {look.head} of layer {look.layer} does most of it: there {look.from} takes {look.weight} from {look.to}.",
+      "zh-Hans": "做得最多的是第 {look.layer} 层的头 {look.head}：{look.from} 从 {look.to} 取得 {look.weight}。",
+      "ru": "Больше всех это делает голова {look.head} слоя {look.layer}: в ней {look.from} берёт у {look.to} {look.weight}."
+    },
+    {
+      "en": "In this model no head does it clearly: in the one shown, {look.from} looks at {look.to} more than in any other, with a weight of {look.weight}.",
+      "zh-Hans": "在这个模型里没有哪个头明显这样做：图中的头里 {look.from} 看 {look.to} 最多，权重也只有 {look.weight}。",
+      "ru": "В этой модели ни одна голова не делает этого явно: в показанной {look.from} смотрит на {look.to} сильнее, чем в остальных, с весом {look.weight}."
+    }
+  ],
+  "try": {
+    "en": "Point at “orders” and at “obey”. What do they look at in this head, and in the others?",
+    "zh-Hans": "指向 “orders” 和 “obey”。在这个头里它们看哪里？在别的头里呢？",
+    "ru": "Укажите на «orders» и на «obey». Куда они смотрят в этой голове и куда в других?"
+  },
+  "own": {
+    "words": {
+      "en": "To go on with a text, a model must know what came before: who it is about, what was said of it. This is what attention is for: each token takes something from the tokens before it, and the lines show from which, and how much.",
+      "zh-Hans": "要把一段文本接着写下去，模型得知道前面说了什么：说的是谁，怎么样。这正是注意力的用处：每个词元从前面的词元那里取一些东西；线条显示从哪里取、取多少。",
+      "ru": "Чтобы продолжить текст, модели нужно знать, что было раньше: о ком речь и что о нём сказано. Для этого и есть внимание: каждый токен берёт что-то у предыдущих; линии показывают, у каких и сколько."
+    },
+    "try": {
+      "en": "Point at other tokens of your text. What do they look at in this head, and in the others?",
+      "zh-Hans": "指向您文本中的其他词元。在这个头里它们看哪里？在别的头里呢？",
+      "ru": "Укажите на другие токены своего текста. Куда они смотрят в этой голове и куда в других?"
+    }
+  }
+}
+`,"./09-query-key-value.json":`{
+  "page": "walk",
+  "place": {
+    "text": "Tom had a red ball. He liked to play with it. One day, Tom lost his",
+    "step": "made",
+    "from": "look"
+  },
+  "facts": {
+    "look": {
+      "of": "looking",
+      "start": "his",
+      "end": "ball"
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "Three vectors: query, key, value",
+    "zh-Hans": "三个向量：查询、键、值",
+    "ru": "Три вектора: запрос, ключ, значение"
+  },
+  "words": {
+    "en": "Think of a filing cabinet. The query is the note that says what this token looks for, the keys are the labels on the folders, the values are what is inside. One learned matrix makes all three from the token’s vector.",
+    "zh-Hans": "想象一柜文件夹。查询是便签，写着这个词元在找什么；键是文件夹上的标签；值是里面的内容。一个学到的矩阵，从词元的向量一次算出这三者。",
+    "ru": "Представьте шкаф с папками. Запрос — записка о том, что ищет этот токен, ключи — надписи на папках, значения — то, что внутри. Все три создаёт из вектора токена одна выученная матрица."
+  },
+  "try": {
+    "en": "Change the layer below: each block has its own matrix, so the same token asks for something else.",
+    "zh-Hans": "在下方换一层：每个块有自己的矩阵，同一个词元就会找别的东西。",
+    "ru": "Смените слой внизу: у каждого блока своя матрица, и тот же токен ищет другое."
+  }
+}
+`,"./10-scores.json":`{
+  "page": "walk",
+  "place": {
+    "text": "Tom had a red ball. He liked to play with it. One day, Tom lost his",
+    "step": "scores",
+    "from": "look"
+  },
+  "facts": {
+    "look": {
+      "of": "looking",
+      "start": "his",
+      "end": "ball"
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "How well do they fit?",
+    "zh-Hans": "有多吻合？",
+    "ru": "Насколько подходят?"
+  },
+  "words": {
+    "en": "The query is multiplied by each key, number by number, and the products are summed up: one score for each token so far. A high score means that this key is what the query looks for. Dividing by the square root of {head_width} keeps the scores from growing with the width.",
+    "zh-Hans": "查询与每个键逐个数相乘再求和：到这里为止的每个词元得到一个得分。得分高，说明这个键正是查询要找的。再除以 {head_width} 的平方根，得分就不会随宽度变大。",
+    "ru": "Запрос умножается на каждый ключ, число на число, и произведения складываются: по одной оценке на каждый токен до этой позиции. Высокая значит, что этот ключ — то, что ищет запрос. Деление на квадратный корень из {head_width} не даёт оценкам расти с шириной."
+  },
+  "here": [
+    {
+      "en": "The highest score here, {look.score}, belongs to {look.most}.",
+      "zh-Hans": "这里得分最高的是 {look.most}：{look.score}。",
+      "ru": "Самая высокая оценка здесь, {look.score}, у {look.most}."
+    }
+  ],
+  "try": {
+    "en": "Point at a score to see the multiplication with its real numbers.",
+    "zh-Hans": "指向一个得分，看用真实的数做的乘法。",
+    "ru": "Укажите на оценку, чтобы увидеть умножение с настоящими числами."
+  }
+}
+`,"./11-mask.json":`{
+  "page": "attention",
+  "place": {
+    "text": " robot must obey orders",
+    "from": "look",
+    "settings": {
+      "stage": "masked"
+    }
+  },
+  "facts": {
+    "look": {
+      "of": "looking",
+      "start": "orders",
+      "end": "robot"
+    }
+  },
+  "point": "head",
+  "title": {
+    "en": "No looking into the future",
+    "zh-Hans": "不许看未来",
+    "ru": "В будущее смотреть нельзя"
+  },
+  "words": {
+    "en": "All tokens of a text are computed together, so each query meets every key, even those of words that come later. To guess the next word honestly, those scores are struck out: the upper triangle is empty. The first token can only look at itself.",
+    "zh-Hans": "一段文本的所有词元是一起计算的，所以每个查询会遇到每个键，连后面的词也在内。要老老实实地猜下一个词，这些得分就得划掉：右上三角是空的。第一个词元只能看自己。",
+    "ru": "Все токены текста вычисляются вместе, и каждый запрос встречает каждый ключ, даже ключи слов, которые стоят дальше. Чтобы угадывать честно, эти оценки вычёркивают: верхний треугольник пуст. Первый токен может смотреть только на себя."
+  },
+  "here": [
+    {
+      "en": "Here {look.tokens} tokens make a table of {look.tokens} × {look.tokens}.",
+      "zh-Hans": "这里 {look.tokens} 个词元组成 {look.tokens} × {look.tokens} 的表。",
+      "ru": "Здесь {look.tokens|# токен|# токена|# токенов}, и таблица — {look.tokens} × {look.tokens}."
+    }
+  ],
+  "try": {
+    "en": "Switch from “masked” to “scores” and see what was struck out.",
+    "zh-Hans": "从“掩码后”切换到“得分”，看看划掉的是什么。",
+    "ru": "Переключите «с маской» на «оценки» и посмотрите, что было вычеркнуто."
+  }
+}
+`,"./12-softmax.json":`{
+  "page": "attention",
+  "place": {
+    "text": " robot must obey orders",
+    "from": "look"
+  },
+  "facts": {
+    "look": {
+      "of": "looking",
+      "start": "orders",
+      "end": "robot"
+    }
+  },
+  "point": "head",
+  "title": {
+    "en": "From scores to shares",
+    "zh-Hans": "从得分到份额",
+    "ru": "От оценок к долям"
+  },
+  "words": {
+    "en": "Softmax turns each row into shares that add up to 100%. A score higher by one gets a share 2.7 times as large; what was struck out gets nothing. This table is the famous picture of attention.",
+    "zh-Hans": "softmax 把每一行变成份额，相加为 100%。得分高 1，份额就是 2.7 倍；划掉的一点也得不到。这张表就是那幅有名的注意力图。",
+    "ru": "Softmax превращает каждую строку в доли, в сумме 100\xA0%. Оценка выше на единицу — доля в 2,7 раза больше; вычеркнутое не получает ничего. Эта таблица и есть знаменитая картина внимания."
+  },
+  "here": [
+    {
+      "en": "Here the last row, that of {look.from}, gives most to {look.most}: {look.share}.",
+      "zh-Hans": "这里最后一行（{look.from} 的那行）把最多的份额给了 {look.most}：{look.share}。",
+      "ru": "Здесь последняя строка, у {look.from}, отдаёт больше всего {look.most}: {look.share}."
+    }
+  ],
+  "try": {
+    "en": "Click another row: which tokens share its attention?",
+    "zh-Hans": "点另一行：哪些词元分到了它的注意力？",
+    "ru": "Нажмите на другую строку: каким токенам достаётся её внимание?"
+  }
+}
+`,"./13-mix.json":`{
+  "page": "walk",
+  "place": {
+    "text": "Tom had a red ball. He liked to play with it. One day, Tom lost his",
+    "step": "mix",
+    "from": "look"
+  },
+  "facts": {
+    "look": {
+      "of": "looking",
+      "start": "his",
+      "end": "ball"
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "A mixture of values",
+    "zh-Hans": "值的混合",
+    "ru": "Смесь значений"
+  },
+  "words": {
+    "en": "Now the values come in: each is multiplied by its share, and all are added. If one token has nearly all the weight, the result is nearly that token’s value. This is what the head brings back from looking at the text.",
+    "zh-Hans": "现在轮到值：每个值乘以自己的份额，再全部相加。若某个词元几乎占了全部权重，结果就几乎是它的值。这就是这个头看过文本之后带回来的东西。",
+    "ru": "Теперь нужны значения: каждое умножается на свою долю, и всё складывается. Если почти весь вес у одного токена, получится почти его значение. Это то, что голова приносит, осмотрев текст."
+  },
+  "here": [
+    {
+      "if": {
+        "look.share": [0.5001, null]
+      },
+      "en": "Here {look.most} has {look.share} of the weight, more than all the others together.",
+      "zh-Hans": "这里 {look.most} 占了 {look.share} 的权重，比其余的加起来还多。",
+      "ru": "Здесь у {look.most} {look.share} веса, больше, чем у всех остальных, вместе взятых."
+    },
+    {
+      "en": "Here the largest share, {look.share}, is that of {look.most}; the rest comes from many.",
+      "zh-Hans": "这里最大的份额是 {look.most} 的 {look.share}；其余来自许多词元。",
+      "ru": "Здесь самая большая доля, {look.share}, у {look.most}; остальное — от многих."
+    }
+  ],
+  "try": {
+    "en": "Choose another head below. Does it bring back the same?",
+    "zh-Hans": "在下方换一个头。它带回的一样吗？",
+    "ru": "Выберите внизу другую голову. Приносит ли она то же?"
+  }
+}
+`,"./14-heads.json":`{
+  "page": "attention",
+  "place": {
+    "text": "Tom had a red ball. He liked to play with it. One day, Tom lost his",
+    "from": "look"
+  },
+  "facts": {
+    "look": {
+      "of": "looking",
+      "start": "his",
+      "end": "ball"
+    },
+    "kinds": {
+      "of": "kinds"
+    }
+  },
+  "point": "glance",
+  "title": {
+    "en": "Many heads, many ways to look",
+    "zh-Hans": "许多头，许多种看法",
+    "ru": "Много голов — много взглядов"
+  },
+  "words": {
+    "en": "A block does not look just once. Its long vectors are cut into {heads} pieces, and each piece is a head that looks in its own way: at the token before, at the first one, at a matching word, or at many at once.",
+    "zh-Hans": "一个块并不只看一次。长向量切成 {heads} 段，每段是一个头，各有各的看法：看前一个词元，看第一个，看相配的词，或同时看许多。",
+    "ru": "Блок смотрит не один раз. Его длинные векторы разделены на {heads|# часть|# части|# частей}, и каждая из них — голова, которая смотрит по-своему: на предыдущий токен, на первый, на подходящее слово или сразу на многие."
+  },
+  "here": [
+    {
+      "en": "Of the {kinds.heads} heads of this model, head {kinds.previous_head} of layer {kinds.previous_layer} looks most at the token before ({kinds.previous}), head {kinds.first_head} of layer {kinds.first_layer} at the first ({kinds.first}).",
+      "zh-Hans": "这个模型的 {kinds.heads} 个头里，最常看前一个词元的是第 {kinds.previous_layer} 层的头 {kinds.previous_head}（{kinds.previous}），最常看第一个词元的是第 {kinds.first_layer} 层的头 {kinds.first_head}（{kinds.first}）。",
+      "ru": "В этой модели {kinds.heads|# голова|# головы|# голов}: на предыдущий токен больше всех смотрит голова {kinds.previous_head} слоя {kinds.previous_layer} ({kinds.previous}), на первый — голова {kinds.first_head} слоя {kinds.first_layer} ({kinds.first})."
+    }
+  ],
+  "try": {
+    "en": "Click the two heads named here, then sort all of them by kind.",
+    "zh-Hans": "点开这里说到的两个头，再把所有的头按类型排列。",
+    "ru": "Нажмите на обе названные головы, потом упорядочите все по виду."
+  }
+}
+`,"./15-copying.json":`{
+  "page": "attention",
+  "place": {
+    "text": "Names: Sam Tom Anna Lily Max Sam Tom",
+    "from": "look",
+    "settings": {
+      "view": "lines"
+    }
+  },
+  "facts": {
+    "look": {
+      "of": "looking",
+      "start": "",
+      "end": "Anna"
+    },
+    "next": {
+      "of": "next",
+      "word": "Anna"
+    }
+  },
+  "point": "head",
+  "title": {
+    "en": "A head that copies",
+    "zh-Hans": "会抄写的头",
+    "ru": "Голова, которая переписывает"
+  },
+  "words": {
+    "en": "A row of names begins again. To go on, a model needs two heads that work together: one marks each token with the token before it, another finds the place where the same name stood before and looks at what came after it there. It is called an induction head.",
+    "zh-Hans": "一串名字又从头开始。要接下去，需要两个头配合：一个给每个词元记下它前面是谁，另一个找到同一个名字上次出现的地方，看那里后面是什么。后者叫归纳头。",
+    "ru": "Ряд имён начинается снова. Чтобы продолжить, нужны две головы: одна помечает каждый токен тем, что стоял перед ним, другая находит, где то же имя было раньше, и смотрит, что шло за ним. Её называют индукционной."
+  },
+  "here": [
+    {
+      "if": {
+        "next.right": [1, 1],
+        "look.weight": [0.2, null]
+      },
+      "en": "Head {look.head} of layer {look.layer} looks from {look.from} to {look.to}, which came after it the first time, with {look.weight}. The model says {next.token} ({next.share}).",
+      "zh-Hans": "第 {look.layer} 层的头 {look.head} 从 {look.from} 看向上次跟在它后面的 {look.to}，权重 {look.weight}。模型的回答是 {next.token}（{next.share}）。",
+      "ru": "Голова {look.head} слоя {look.layer} смотрит с {look.from} на {look.to}, который шёл за ним в первый раз, с весом {look.weight}. Модель говорит {next.token} ({next.share})."
+    },
+    {
+      "en": "In this model the head shown looks from {look.from} to {look.to} most, with {look.weight}. The model says {next.token} ({next.share}).",
+      "zh-Hans": "在这个模型里，图中的头从 {look.from} 看 {look.to} 最多，权重 {look.weight}。模型的回答是 {next.token}（{next.share}）。",
+      "ru": "В этой модели с {look.from} на {look.to} больше всех смотрит показанная голова: {look.weight}. Модель говорит {next.token} ({next.share})."
+    }
+  ],
+  "try": {
+    "en": "Write other names, or nonsense, twice. Does the same head find them?",
+    "zh-Hans": "换别的名字，或没有意义的词，写两遍。还是这个头找到它们吗？",
+    "ru": "Напишите дважды другие имена или бессмыслицу. Найдёт ли их та же голова?"
+  },
+  "own": false
+}
+`,"./16-projection.json":`{
+  "page": "walk",
+  "place": {
+    "text": "Tom had a red ball. He liked to play with it. One day, Tom lost his",
+    "step": "projection",
+    "from": "look"
+  },
+  "facts": {
+    "look": {
+      "of": "looking",
+      "start": "his",
+      "end": "ball"
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "Back together",
+    "zh-Hans": "重新合在一起",
+    "ru": "Снова вместе"
+  },
+  "words": {
+    "en": "The results of all heads are laid end to end. A second learned matrix mixes them into one vector that the rest of the machine can use. That is the whole of attention.",
+    "zh-Hans": "所有头的结果首尾相接，再由第二个学到的矩阵混合成一个向量，供后面使用。注意力到这里就完整了。",
+    "ru": "Результаты всех голов укладываются друг за другом. Вторая выученная матрица смешивает их в один вектор, понятный остальной машине. Вот и всё внимание."
+  },
+  "try": {
+    "en": "Point at a number of the result: every head contributed to it.",
+    "zh-Hans": "指向结果里的一个数：每个头都出了一份力。",
+    "ru": "Укажите на число результата: в нём есть доля каждой головы."
+  }
+}
+`,"./17-widen.json":`{
+  "page": "walk",
+  "place": {
+    "text": "Tom had a red ball. He liked to play with it. One day, Tom lost his",
+    "step": "widen",
+    "from": "first"
+  },
+  "facts": {
+    "first": {
+      "of": "neurons",
+      "layer": 4
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "Thinking it over: the first layer",
+    "zh-Hans": "自己想一想：第一层",
+    "ru": "Обдумать: первый слой"
+  },
+  "words": {
+    "en": "After looking around, each token is processed by itself, in a small network of two layers. The first has {mlp_width} neurons. Each asks the vector one question: a weighted sum, positive for yes, negative for no.",
+    "zh-Hans": "看过四周之后，每个词元在一个两层的小网络里单独处理。第一层有 {mlp_width} 个神经元，每个对向量提一个问题：一个加权和，正为“是”，负为“否”。",
+    "ru": "Осмотревшись, каждый токен обрабатывается сам по себе в маленькой сети из двух слоёв. В первом {mlp_width|# нейрон|# нейрона|# нейронов}. Каждый задаёт вектору один вопрос: взвешенная сумма, плюс — «да», минус — «нет»."
+  },
+  "ask": {
+    "question": {
+      "en": "How many of the sums will be negative, in percent?",
+      "zh-Hans": "有百分之几的和会是负数？",
+      "ru": "Сколько процентов сумм окажутся отрицательными?"
+    },
+    "answer": "first.negative"
+  },
+  "here": [
+    {
+      "if": {
+        "first.negative": [0.5001, null],
+        "first.lowest_after": [-0.2, null]
+      },
+      "en": "Here {first.negative} of the sums are negative: most neurons answer no. The next step, GELU, brings those close to zero, and only the others fire.",
+      "zh-Hans": "这里 {first.negative} 的和是负的：多数神经元回答“否”。下一步 GELU 把它们压到零附近，只有其余的才激活。",
+      "ru": "Здесь отрицательны {first.negative} сумм: большинство нейронов отвечает «нет». Следующий шаг, GELU, сводит их почти к нулю, и срабатывают только остальные."
+    },
+    {
+      "en": "Here {first.negative} of the sums are negative; GELU, the next step, lets the positive ones through.",
+      "zh-Hans": "这里 {first.negative} 的和是负的；下一步 GELU 放正的通过。",
+      "ru": "Здесь отрицательны {first.negative} сумм; следующий шаг, GELU, пропускает положительные."
+    }
+  ],
+  "try": {
+    "en": "Go one step on: how many neurons fire?",
+    "zh-Hans": "再走一步：有多少神经元激活？",
+    "ru": "Шаг вперёд: сколько нейронов сработало?"
+  }
+}
+`,"./18-narrow.json":`{
+  "page": "walk",
+  "place": {
+    "text": "Tom had a red ball. He liked to play with it. One day, Tom lost his",
+    "step": "narrow",
+    "from": "first"
+  },
+  "facts": {
+    "first": {
+      "of": "neurons",
+      "layer": 4
+    },
+    "size": {
+      "of": "size"
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "And the second",
+    "zh-Hans": "第二层",
+    "ru": "И второй слой"
+  },
+  "words": {
+    "en": "Each neuron that fired writes its own vector, as strongly as it fired, and the second layer adds them up to {width} numbers again. Much of what a model knows about the world is thought to sit here.",
+    "zh-Hans": "每个激活的神经元写入自己的向量，激活多强就写多强；第二层把它们加起来，又变回 {width} 个数。一般认为，模型对世界的了解有很大一部分就在这里。",
+    "ru": "Каждый сработавший нейрон записывает свой вектор тем сильнее, чем сильнее сработал, и второй слой складывает их снова в {width|# число|# числа|# чисел}. Считается, что многое из того, что модель знает о мире, лежит здесь."
+  },
+  "here": [
+    {
+      "en": "The two layers hold {size.mlp} of the weights of a block.",
+      "zh-Hans": "这两层占一个块全部权重的 {size.mlp}。",
+      "ru": "На эти два слоя приходится {size.mlp} весов блока."
+    }
+  ],
+  "try": {
+    "en": "Point at a number to see which neurons made it.",
+    "zh-Hans": "指向一个数，看它由哪些神经元产生。",
+    "ru": "Укажите на число: какие нейроны его создали?"
+  }
+}
+`,"./19-residual.json":`{
+  "page": "walk",
+  "place": {
+    "text": "Tom had a red ball. He liked to play with it. One day, Tom lost his",
+    "step": "mlp_residual",
+    "from": "added"
+  },
+  "facts": {
+    "added": {
+      "of": "added",
+      "layer": 4
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "Add, never replace",
+    "zh-Hans": "只添加，不替换",
+    "ru": "Добавить, а не заменить"
+  },
+  "words": {
+    "en": "What attention and the network found is added to the stream; the old vector is not thrown away. So a block only has to say what should change, and what the first block found can still be read by the last.",
+    "zh-Hans": "注意力和网络的发现是加到残差流里的，旧的向量没有丢掉。所以每个块只需说出该改什么；第一个块得到的东西，最后一个块仍能读到。",
+    "ru": "То, что нашли внимание и сеть, прибавляется к потоку; прежний вектор не выбрасывается. Поэтому блоку достаточно сказать, что изменить, а найденное первым блоком прочтёт и последний."
+  },
+  "here": [
+    {
+      "en": "By length, the vector added here is {added.share} of the one it is added to.",
+      "zh-Hans": "按长度算，这里加上去的向量是原有向量的 {added.share}。",
+      "ru": "Если сравнить длины, прибавленное здесь составляет {added.share} того, к чему прибавлено."
+    }
+  ],
+  "try": {
+    "en": "Compare the three strips. Does another block change more?",
+    "zh-Hans": "比较这三条向量。别的块改得更多吗？",
+    "ru": "Сравните три полоски. Меняет ли другой блок больше?"
+  }
+}
+`,"./20-norm.json":`{
+  "page": "walk",
+  "place": {
+    "text": "Tom had a red ball. He liked to play with it. One day, Tom lost his",
+    "step": "attention_norm",
+    "from": "added"
+  },
+  "facts": {
+    "added": {
+      "of": "added",
+      "layer": 4
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "Kept in bounds",
+    "zh-Hans": "不让数值失控",
+    "ru": "В разумных пределах"
+  },
+  "words": {
+    "en": "As everything is added, the numbers could grow without limit. So before each part of a block the vector is standardized: its mean is subtracted and it is divided by its standard deviation. Then each number is multiplied by a learned gain, and a learned bias is added.",
+    "zh-Hans": "样样都往上加，数可能无止境地变大。所以在块的每个部分之前先把向量标准化：减去均值，再除以标准差。然后每个数乘上各自学到的增益，加上学到的偏置。",
+    "ru": "Раз всё прибавляется, числа могли бы расти без конца. Поэтому перед каждой частью блока вектор стандартизуют: вычитают среднее и делят на стандартное отклонение. Затем каждое число умножается на выученный множитель, и прибавляется выученное смещение."
+  },
+  "here": [
+    {
+      "if": {
+        "added.growth": [1.2, null]
+      },
+      "en": "At this token the stream grows from {added.first} long, before the first block, to {added.last}, before the last. Standardized it is always {added.root} long, the square root of {width}.",
+      "zh-Hans": "在这个词元上，残差流的长度从第一个块之前的 {added.first} 长到最后一个块之前的 {added.last}。标准化之后总是 {added.root}，即 {width} 的平方根。",
+      "ru": "У этого токена длина потока растёт с {added.first} перед первым блоком до {added.last} перед последним. Стандартизованный, он всегда длиной {added.root}: квадратный корень из {width}."
+    },
+    {
+      "en": "At this token the stream is {added.first} long before the first block and {added.last} before the last. Standardized it is always {added.root} long, the square root of {width}.",
+      "zh-Hans": "在这个词元上，残差流的长度在第一个块之前是 {added.first}，在最后一个块之前是 {added.last}。标准化之后总是 {added.root}，即 {width} 的平方根。",
+      "ru": "У этого токена длина потока перед первым блоком {added.first}, перед последним {added.last}. Стандартизованный, он всегда длиной {added.root}: квадратный корень из {width}."
+    }
+  ],
+  "try": {
+    "en": "Go up the layers and compare the first strip with the second.",
+    "zh-Hans": "逐层往上，比较第一条向量和第二条向量。",
+    "ru": "Поднимитесь по слоям и сравните первую полоску со второй."
+  }
+}
+`,"./21-up-the-stack.json":`{
+  "page": "layers",
+  "place": {
+    "text": "Once upon a time, there was a little girl named Lily. She"
+  },
+  "facts": {
+    "layers": {
+      "of": "layers"
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "Up the stack",
+    "zh-Hans": "一层一层向上",
+    "ru": "Вверх по стопке"
+  },
+  "words": {
+    "en": "The next block does the same with its own weights, and the next. Here you see what the model would say if it stopped after each layer. The top row is its real answer.",
+    "zh-Hans": "下一个块用自己的权重做同样的事，再下一个也是。这里可以看到，若在某层之后停下，模型会说什么。最上面一行是它真正的回答。",
+    "ru": "Следующий блок делает то же со своими весами, и следующий тоже. Здесь видно, что сказала бы модель, остановись она после каждого слоя. Верхняя строка — её настоящий ответ."
+  },
+  "here": [
+    {
+      "if": {
+        "layers.repeated": [0.5, null],
+        "layers.settled": [0, null]
+      },
+      "en": "Here the bottom row only repeats its input, at {layers.repeats} of {layers.tokens} positions. The answer after the last token, {layers.token}, comes first from layer {layers.settled} on.",
+      "zh-Hans": "这里最下面一行只是重复输入：{layers.tokens} 个位置中有 {layers.repeats} 个如此。最后一个词元之后的回答 {layers.token}，从第 {layers.settled} 层起排在第一。",
+      "ru": "Здесь нижняя строка лишь повторяет вход: в {layers.repeats|# позиции|# позициях|# позициях} из {layers.tokens}. Ответ после последнего токена, {layers.token}, стоит первым начиная со слоя {layers.settled}."
+    },
+    {
+      "if": {
+        "layers.settled": [0, null]
+      },
+      "en": "Here the bottom row agrees with the top at {layers.agrees} of {layers.tokens} positions. The answer after the last token, {layers.token}, comes first from layer {layers.settled} on.",
+      "zh-Hans": "这里最下面一行与最上面一行在 {layers.tokens} 个位置中有 {layers.agrees} 个相同。最后一个词元之后的回答 {layers.token}，从第 {layers.settled} 层起排在第一。",
+      "ru": "Здесь нижняя строка совпадает с верхней в {layers.agrees|# позиции|# позициях|# позициях} из {layers.tokens}. Ответ после последнего токена, {layers.token}, стоит первым начиная со слоя {layers.settled}."
+    },
+    {
+      "en": "Here the bottom row agrees with the top at {layers.agrees} of {layers.tokens} positions.",
+      "zh-Hans": "这里最下面一行与最上面一行在 {layers.tokens} 个位置中有 {layers.agrees} 个相同。",
+      "ru": "Здесь нижняя строка совпадает с верхней в {layers.agrees|# позиции|# позициях|# позициях} из {layers.tokens}."
+    }
+  ],
+  "try": {
+    "en": "In other columns, where does the token of the top row come first?",
+    "zh-Hans": "看别的列：最上面一行的词元在哪一层升到第一？",
+    "ru": "А в других столбцах: где токен верхней строки выходит на первое место?"
+  }
+}
+`,"./22-agreement.json":`{
+  "page": "layers",
+  "place": {
+    "text": "The keys to the cabinet",
+    "settings": {
+      "watch_a": "are",
+      "watch_b": "is"
+    }
+  },
+  "facts": {
+    "race": {
+      "of": "race",
+      "one": "are",
+      "other": "is"
+    }
+  },
+  "point": "watch",
+  "title": {
+    "en": "The keys to the cabinet",
+    "zh-Hans": "柜子的钥匙们",
+    "ru": "Ключи от шкафа"
+  },
+  "words": {
+    "en": "Is it “are” or “is”? The nearest noun is one cabinet, but the verb belongs to the keys, three words further back. A model that only looked at the word before would be wrong. Here the two verbs are watched, layer by layer.",
+    "zh-Hans": "该用 “are” 还是 “is”？最近的名词 cabinet 是单数，可动词属于更前面的 keys。只看前一个词的模型会弄错。这里逐层比较这两个动词。",
+    "ru": "«Are» или «is»? Ближайшее существительное в единственном числе, но глагол относится к «keys», а они на три слова раньше. Модель, которая смотрит только на соседа, ошиблась бы. Здесь за двумя глаголами следят слой за слоем."
+  },
+  "here": [
+    {
+      "if": {
+        "race.first_wins": [1, 1]
+      },
+      "en": "The model gets it right: in the end {race.winner} has rank {race.rank}, {race.loser} rank {race.beaten}.",
+      "zh-Hans": "模型答对了：最后 {race.winner} 排第 {race.rank}，{race.loser} 排第 {race.beaten}。",
+      "ru": "Модель права: в конце {race.winner} на месте {race.rank}, {race.loser} — на месте {race.beaten}."
+    },
+    {
+      "en": "This model falls for the nearest noun: in the end {race.winner} has rank {race.rank}, {race.loser} rank {race.beaten}.",
+      "zh-Hans": "这个模型被最近的名词骗了：最后 {race.winner} 排第 {race.rank}，{race.loser} 排第 {race.beaten}。",
+      "ru": "Эту модель сбил сосед: в конце {race.winner} на месте {race.rank}, {race.loser} — на месте {race.beaten}."
+    }
+  ],
+  "try": {
+    "en": "Turn it around: “The key to the cabinets”. Then put more words between.",
+    "zh-Hans": "反过来试试：“The key to the cabinets”。再在中间多加几个词。",
+    "ru": "Переверните: «The key to the cabinets». Потом вставьте между ними больше слов."
+  },
+  "own": false
+}
+`,"./23-counting.json":`{
+  "page": "layers",
+  "place": {
+    "text": "Let us count: one, two, three, four, five, six,"
+  },
+  "facts": {
+    "next": {
+      "of": "next",
+      "word": "seven"
+    },
+    "layers": {
+      "of": "layers"
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "It can count",
+    "zh-Hans": "它会数数",
+    "ru": "Она умеет считать"
+  },
+  "words": {
+    "en": "Nobody gave this machine a rule for numbers. It has read that seven comes after six, and that a row which goes up by one goes on so. The column on the right shows at which layer the next number appears.",
+    "zh-Hans": "没有人给过这台机器数数的规则。它只是读到过六后面是七，一串逐一增大的数会这样继续。最右边一列显示，下一个数在哪一层出现。",
+    "ru": "Правила для чисел никто этой машине не давал. Она читала, что за шестью идёт семь, а ряд, который растёт на единицу, так и продолжается. Правый столбец показывает, на каком слое появляется следующее число."
+  },
+  "here": [
+    {
+      "if": {
+        "next.right": [1, 1],
+        "layers.settled": [0, null]
+      },
+      "en": "The model goes on with {next.token} ({next.share}); it comes first from layer {layers.settled} on.",
+      "zh-Hans": "模型接下去是 {next.token}（{next.share}）；它从第 {layers.settled} 层起排在第一。",
+      "ru": "Модель продолжает: {next.token} ({next.share}); этот токен стоит первым начиная со слоя {layers.settled}."
+    },
+    {
+      "en": "The model goes on with {next.token} ({next.share}).",
+      "zh-Hans": "模型接下去是 {next.token}（{next.share}）。",
+      "ru": "Модель продолжает: {next.token} ({next.share})."
+    }
+  ],
+  "try": {
+    "en": "Count down, by twos, or in digits. How far does it get?",
+    "zh-Hans": "倒着数、隔一个数，或改用数字。它能数多远？",
+    "ru": "Считайте назад, через два или цифрами. Далеко ли она дойдёт?"
+  },
+  "own": false
+}
+`,"./24-logits.json":`{
+  "page": "walk",
+  "place": {
+    "text": "Once upon a time, there was a little girl named Lily. She",
+    "step": "logits"
+  },
+  "facts": {
+    "size": {
+      "of": "size"
+    },
+    "next": {
+      "of": "next"
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "A score for every word",
+    "zh-Hans": "给每个词一个得分",
+    "ru": "Оценка каждому слову"
+  },
+  "words": {
+    "en": "The last vector is compared with a row of {width} numbers for each token of the vocabulary. The better they fit, the higher the score. Softmax turns the scores into probabilities: the bars of the first page.",
+    "zh-Hans": "最后的向量与词表里每个词元的一行（{width} 个数）相比较。越吻合，得分越高。softmax 把得分变成概率，这就是第一页的条形。",
+    "ru": "Последний вектор сравнивается со строкой каждого токена словаря ({width|# число|# числа|# чисел}). Чем лучше подходит, тем выше оценка. Softmax превращает оценки в вероятности: это полосы первой страницы."
+  },
+  "here": [
+    {
+      "if": {
+        "size.tied": [1, 1]
+      },
+      "en": "It is the matrix that the journey began with. The best row here is that of {next.token}.",
+      "zh-Hans": "用的正是旅程开始时的那个矩阵。这里最吻合的是 {next.token} 的行。",
+      "ru": "Это та же матрица, с которой начался путь. Лучше всех здесь подходит строка {next.token}."
+    },
+    {
+      "en": "This model has a matrix of its own for it. The best row here is that of {next.token}.",
+      "zh-Hans": "这个模型为此另有一个矩阵。这里最吻合的是 {next.token} 的行。",
+      "ru": "Для этого у модели есть своя матрица. Лучше всех здесь подходит строка {next.token}."
+    }
+  ],
+  "try": {
+    "en": "Go one step on to see the choice.",
+    "zh-Hans": "再走一步，看怎样选定。",
+    "ru": "Ещё шаг — и увидите выбор."
+  }
+}
+`,"./25-choice.json":`{
+  "page": "predict",
+  "place": {
+    "text": "Once upon a time, there was a little girl named Lily. She",
+    "settings": {
+      "temperature": "0.8",
+      "top_k": "40"
+    }
+  },
+  "facts": {
+    "heat": {
+      "of": "temperatures",
+      "cold": 0.3,
+      "hot": 2.0,
+      "top_k": 40
+    }
+  },
+  "point": "details",
+  "title": {
+    "en": "How one is chosen",
+    "zh-Hans": "怎样选出一个",
+    "ru": "Как выбирают"
+  },
+  "words": {
+    "en": "Always taking the likeliest gives the same text every time, and often one that goes round in circles. So one is drawn at random, each as often as its probability says. Temperature makes the draw bolder or more careful; top-k and top-p leave out the unlikely.",
+    "zh-Hans": "总取最可能的词元，每次都写出同样的文本，还常常原地打转。所以按概率随机抽取，概率越大，越常抽中。温度让抽取更大胆或更谨慎；top-k 和 top-p 去掉不太可能的。",
+    "ru": "Если всегда брать самый вероятный токен, текст каждый раз один и тот же и нередко ходит по кругу. Поэтому токен выбирают случайно, и каждый выпадает с частотой, равной его вероятности. Температура делает выбор смелее или осторожнее; top-k и top-p отсекают маловероятное."
+  },
+  "ask": {
+    "question": {
+      "en": "{heat.token} is the likeliest here. How often would it be drawn at temperature 2, in percent?",
+      "zh-Hans": "{heat.token} 在这里最可能。温度为 2 时，它被抽中的几率是百分之几？",
+      "ru": "{heat.token} здесь вероятнее всех. С какой вероятностью, в процентах, он выпадет при температуре 2?"
+    },
+    "answer": "heat.hot"
+  },
+  "here": [
+    {
+      "en": "Of the {heat.kept} likeliest, {heat.token} would be drawn {heat.cold} of the time at temperature 0.3, and {heat.hot} at 2.",
+      "zh-Hans": "在最可能的 {heat.kept} 个词元中，{heat.token} 在温度 0.3 时有 {heat.cold} 的几率被抽中，在温度 2 时有 {heat.hot}。",
+      "ru": "Из {heat.kept} самых вероятных {heat.token} выпадает при температуре 0,3 с вероятностью {heat.cold}, а при 2 — {heat.hot}."
+    }
+  ],
+  "try": {
+    "en": "Move the temperature to 2 and let chance choose; then to 0.3.",
+    "zh-Hans": "把温度调到 2，按“随机抽取”；再调到 0.3。",
+    "ru": "Поставьте температуру 2 и нажмите «Выбрать случайно»; потом 0,3."
+  }
+}
+`,"./26-loop.json":`{
+  "page": "generate",
+  "place": {
+    "text": "Max and Lily and Max and Lily and",
+    "settings": {
+      "n": "60",
+      "top_k": "1"
+    }
+  },
+  "facts": {
+    "loop": {
+      "of": "loop",
+      "tokens": 60
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "Stuck in a loop",
+    "zh-Hans": "原地打转",
+    "ru": "По кругу"
+  },
+  "words": {
+    "en": "Top-k 1 always takes the likeliest token. Once a piece of text has been said twice, saying it again is often the likeliest, and a third time likelier still: the text goes round in circles. Drawing among the likeliest few breaks out.",
+    "zh-Hans": "top-k 为 1 时总取最可能的词元。一段话说过两遍，再说一遍往往就最可能，第三遍更是如此：文本开始原地打转。在最可能的几个里随机抽取，就能跳出来。",
+    "ru": "При top-k = 1 всегда берётся самый вероятный токен. Сказанное дважды часто вероятнее всего сказать снова, а в третий раз и подавно: текст ходит по кругу. Выбор наугад среди нескольких вероятных разрывает круг."
+  },
+  "here": [
+    {
+      "if": {
+        "loop.found": [1, 1],
+        "loop.freed": [1, 1]
+      },
+      "en": "Here the last {loop.period|# token|# tokens} written repeat those before. Drawn among the 40 likeliest instead (seed {loop.seed}), the text has no such loop.",
+      "zh-Hans": "这里写下的最后 {loop.period} 个词元与它们之前的相同。改在最可能的 40 个中抽取（随机种子 {loop.seed}），就没有这样的循环。",
+      "ru": "Здесь последние {loop.period|# токен|# токена|# токенов} повторяют предыдущие. Если выбирать из 40 вероятных (начальное число {loop.seed}), круга нет."
+    },
+    {
+      "if": {
+        "loop.found": [1, 1]
+      },
+      "en": "Here the last {loop.period|# token|# tokens} written repeat those before.",
+      "zh-Hans": "这里写下的最后 {loop.period} 个词元与它们之前的相同。",
+      "ru": "Здесь последние {loop.period|# токен|# токена|# токенов} повторяют предыдущие."
+    },
+    {
+      "en": "This model does not get stuck here, at least not within {loop.written|# token|# tokens}.",
+      "zh-Hans": "这个模型在这里没有打转，至少在 {loop.written} 个词元之内没有。",
+      "ru": "Эта модель здесь не зацикливается — по крайней мере за {loop.written|# токен|# токена|# токенов}."
+    }
+  ],
+  "try": {
+    "en": "Set top-k to 40 and write again. Then look for a text of your own that gets stuck.",
+    "zh-Hans": "把 top-k 设为 40 再写一遍。再找一段您自己的、会打转的文本。",
+    "ru": "Поставьте top-k 40 и напишите снова. Потом найдите свой текст, который зациклится."
+  }
+}
+`,"./27-write.json":`{
+  "page": "generate",
+  "place": {
+    "text": "Once upon a time, there was a dog named",
+    "settings": {
+      "n": "20"
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "Again and again",
+    "zh-Hans": "一遍又一遍",
+    "ru": "Снова и снова"
+  },
+  "words": {
+    "en": "Choose, append, read again: that is all there is to generation. Here are the tokens that were written, one after the other. Click one to see which others could have come in its place, and how likely each was.",
+    "zh-Hans": "选一个，接上去，再读：生成不过如此。这里是写下的词元，一个接一个。点其中一个，看当时还可能是哪些，每个有多大几率。",
+    "ru": "Выбрать, дописать, прочесть снова — вот и вся генерация. Здесь написанные токены, один за другим. Нажмите на любой: увидите, какие могли быть на его месте и с какой вероятностью."
+  },
+  "try": {
+    "en": "Change the seed. The first token is drawn with the same probabilities, only the die rolls another number; after the first difference the probabilities differ, too.",
+    "zh-Hans": "换一个随机种子。第一个词元的几率不变，只是掷出的数不同；从第一处不同开始，几率也就不同了。",
+    "ru": "Смените начальное число. Вероятности первого токена те же, только на кости выпадает другое число; после первого отличия меняются и вероятности."
+  }
+}
+`,"./28-cache.json":`{
+  "page": "generate",
+  "place": {
+    "text": "Once upon a time, there was a dog named",
+    "settings": {
+      "n": "20"
+    }
+  },
+  "point": "cache",
+  "title": {
+    "en": "What is kept between steps",
+    "zh-Hans": "两步之间留下什么",
+    "ru": "Что хранится между шагами"
+  },
+  "words": {
+    "en": "Tokens that have been read do not change: what comes after them is behind the mask and cannot influence them. So their keys and values are kept, and each step after the first computes only the one new token.",
+    "zh-Hans": "读过的词元不会再变：被掩码挡住的后文影响不了它们。所以它们的键和值都留着；第一步之后，每一步只算那一个新词元。",
+    "ru": "Прочитанные токены уже не изменятся: то, что после них, закрыто маской и на них не влияет. Поэтому их ключи и значения хранят, и каждый шаг после первого вычисляет только один новый токен."
+  },
+  "try": {
+    "en": "How many multiplications does the last step need, with the cache and without it?",
+    "zh-Hans": "最后一步，有缓存和没有缓存各要多少次乘法？",
+    "ru": "Сколько умножений нужно последнему шагу с кэшем и без него?"
+  }
+}
+`,"./29-weights.json":`{
+  "page": "weights",
+  "place": {
+    "text": "Once upon a time, there was a little girl named Lily. She"
+  },
+  "facts": {
+    "size": {
+      "of": "size"
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "Counting the weights",
+    "zh-Hans": "数一数权重",
+    "ru": "Пересчитаем веса"
+  },
+  "words": {
+    "en": "These matrices, with a few vectors beside them, are the whole model: one for tokens, one for positions, and in each block one for query, key and value, one for the projection, and two for the network.",
+    "zh-Hans": "整个模型就是这些矩阵，外加几个向量：词元和位置各一个；每个块里，查询、键、值合用一个，投影一个，网络两个。",
+    "ru": "Вся модель — это такие матрицы и несколько векторов при них: одна для токенов, одна для позиций, а в каждом блоке одна для запроса, ключа и значения, одна для проекции и две для сети."
+  },
+  "here": [
+    {
+      "if": {
+        "size.same": [1, 1]
+      },
+      "en": "Together they are {size.total} numbers: this is the smallest GPT-2.",
+      "zh-Hans": "一共 {size.total} 个数：这就是最小的 GPT-2。",
+      "ru": "Всего {size.total|# число|# числа|# чисел}: это самая маленькая GPT-2."
+    },
+    {
+      "en": "This model has {size.total} weights; the smallest GPT-2, counted in the same way, has {size.small}.",
+      "zh-Hans": "这个模型有 {size.total} 个权重；同样数一遍，最小的 GPT-2 有 {size.small} 个。",
+      "ru": "В этой модели {size.total|# вес|# веса|# весов}; у самой маленькой GPT-2, если считать так же, {size.small}."
+    }
+  ],
+  "try": {
+    "en": "Which kind of matrix holds the most weights here, and which in the four sizes of GPT-2?",
+    "zh-Hans": "这里哪一类矩阵的权重最多？在 GPT-2 的四种规格里呢？",
+    "ru": "В каких матрицах весов больше всего здесь и в каких — у четырёх размеров GPT-2?"
+  }
+}
+`,"./30-training.json":`{
+  "page": "layers",
+  "place": {
+    "text": "Tom had a red ball. He liked to play with it. One day, Tom lost his",
+    "settings": {
+      "mode": "rank"
+    }
+  },
+  "facts": {
+    "layers": {
+      "of": "layers"
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "How it learned",
+    "zh-Hans": "它是怎样学会的",
+    "ru": "Как она училась"
+  },
+  "words": {
+    "en": "Training begins with random weights. At each position of a text the model guesses the next token, is told the right one, and every weight is moved a little so that the right one gets likelier. Each column here is one such exercise: a text trains all its positions at once.",
+    "zh-Hans": "训练从随机的权重开始。在文本的每个位置，模型猜下一个词元，再被告知正确的那个，每个权重就挪一点点，让正确的更可能。这里的每一列都是这样一道题：一段文本同时训练它的所有位置。",
+    "ru": "Обучение начинается со случайных весов. В каждой позиции текста модель угадывает следующий токен, узнаёт верный, и каждый вес чуть сдвигают, чтобы верный стал вероятнее. Каждый столбец здесь — такое упражнение: текст учит сразу во всех своих позициях."
+  },
+  "here": [
+    {
+      "en": "The numbers are ranks: 1 means that the right token came first. In the top row it did at {layers.first} of {layers.places} positions.",
+      "zh-Hans": "表中是名次：1 表示正确的词元排第一。最上面一行的 {layers.places} 个位置中有 {layers.first} 个如此。",
+      "ru": "Числа — ранги: 1 значит, что верный токен был первым. В верхней строке так в {layers.first|# позиции|# позициях|# позициях} из {layers.places}."
+    }
+  ],
+  "try": {
+    "en": "Where was the model most surprised?",
+    "zh-Hans": "哪里最让它意外？",
+    "ru": "Где модель удивилась сильнее всего?"
+  }
+}
+`,"./31-translation.json":`{
+  "page": "tasks",
+  "place": {
+    "text": "She is my friend."
+  },
+  "point": "picture",
+  "title": {
+    "en": "The same machine translates",
+    "zh-Hans": "同一台机器会翻译",
+    "ru": "Та же машина переводит"
+  },
+  "words": {
+    "en": "Write a sentence, a separator, and its translation, many times over, and let the model learn to go on after the separator. No new part is needed: translating is guessing the next word of a translation.",
+    "zh-Hans": "写一句话、一个分隔符、再写译文，成千上万遍，让模型学会在分隔符之后接着写。不需要任何新零件：翻译就是猜译文的下一个词。",
+    "ru": "Запишите фразу, разделитель и перевод, и так много раз, и пусть модель учится продолжать после разделителя. Новых деталей не нужно: переводить — значит угадывать следующее слово перевода."
+  },
+  "try": {
+    "en": "Choose a word of the answer. Which source words did it look at?",
+    "zh-Hans": "选译文里的一个词。它看了原文的哪些词？",
+    "ru": "Выберите слово ответа. На какие слова исходной фразы оно смотрело?"
+  }
+}
+`,"./32-tuning.json":`{
+  "page": "tasks",
+  "place": {
+    "text": "The bank said it raised its prime rate to eight percent, effective immediately.",
+    "settings": {
+      "with": "summarizer"
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "Train once, then fine-tune",
+    "zh-Hans": "先训练一次，再微调",
+    "ru": "Обучить один раз, потом дообучить"
+  },
+  "words": {
+    "en": "Summaries, answers, even music written as tokens: each is a text to go on with. A model trained on plenty of ordinary text needs only a little of the new kind to be fine-tuned for it.",
+    "zh-Hans": "摘要、问答，甚至写成词元的音乐，都是可以往下接的文本。用大量普通文本训练过的模型，只需少量新类型的文本就能微调好。",
+    "ru": "Пересказы, ответы, даже музыка, записанная токенами, — всё это тексты, которые можно продолжить. Модель, обученную на множестве обычного текста, достаточно дообучить на небольшом числе новых примеров."
+  },
+  "try": {
+    "en": "Switch to another task. The machine is the same, only its weights differ.",
+    "zh-Hans": "换一个任务。机器还是那台，只是权重不同。",
+    "ru": "Переключите задачу. Машина та же, другие только веса."
+  }
+}
+`,"./33-causes.json":`{
+  "page": "causes",
+  "place": {
+    "text": "Tom had a red ball. He liked to play with it. One day, Tom lost his"
+  },
+  "facts": {
+    "cause": {
+      "of": "cause"
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "Which words caused this one?",
+    "zh-Hans": "是哪些词引出了它？",
+    "ru": "Какие слова вызвали это слово?"
+  },
+  "words": {
+    "en": "Now ask backwards. Take a token that the model predicts: how much would a small change at each earlier token change its score? The stronger the colour, the more that token counted; together they make 100%.",
+    "zh-Hans": "现在反过来问。取模型预测的一个词元：前面每个词元稍作改变，它的得分会变多少？颜色越深，那个词元越重要；合计 100%。",
+    "ru": "Теперь спросим в обратную сторону. Насколько изменилась бы оценка предсказанного токена, если чуть изменить каждый из предыдущих? Чем насыщеннее цвет, тем важнее токен; все вместе — 100\xA0%."
+  },
+  "ask": {
+    "question": {
+      "en": "The model goes on with {cause.target}. Which word of the text counted most for that?",
+      "zh-Hans": "模型接下去是 {cause.target}。文本里哪个词对此最重要？",
+      "ru": "Модель продолжает: {cause.target}. Какое слово текста было для этого важнее всех?"
+    },
+    "answer": "cause.token"
+  },
+  "here": [
+    {
+      "if": {
+        "cause.against": [1, 1]
+      },
+      "en": "The likeliest next token is {cause.target}. {cause.token} counted most: {cause.share}, with a minus sign, for it lowers the score.",
+      "zh-Hans": "最可能的下一个词元是 {cause.target}。最重要的是 {cause.token}：{cause.share}，带负号，因为它降低得分。",
+      "ru": "Самый вероятный следующий токен — {cause.target}. Важнее всех {cause.token}: {cause.share}, с минусом: он снижает оценку."
+    },
+    {
+      "en": "The likeliest next token is {cause.target}. {cause.token} counted most: {cause.share}, and it raises the score.",
+      "zh-Hans": "最可能的下一个词元是 {cause.target}。最重要的是 {cause.token}：{cause.share}，它提高得分。",
+      "ru": "Самый вероятный следующий токен — {cause.target}. Важнее всех {cause.token}: {cause.share}, и он повышает оценку."
+    }
+  ],
+  "try": {
+    "en": "Click a token in the middle of the text: which ones counted for it?",
+    "zh-Hans": "点文本中间的一个词元：对它来说哪些重要？",
+    "ru": "Нажмите на токен в середине текста: какие были важны для него?"
+  }
+}
+`,"./34-watch.json":`{
+  "page": "layers",
+  "place": {
+    "text": "Tom had a red ball. He liked to play with it. One day, Tom lost his",
+    "settings": {
+      "watch_a": "ball",
+      "watch_b": "mom"
+    }
+  },
+  "facts": {
+    "race": {
+      "of": "race",
+      "one": "ball",
+      "other": "mom"
+    }
+  },
+  "point": "watch",
+  "title": {
+    "en": "Two words in a race",
+    "zh-Hans": "两个词赛跑",
+    "ru": "Два слова наперегонки"
+  },
+  "words": {
+    "en": "At which layer does the model make up its mind? Two words are compared here, layer by layer. The one whose line ends higher has won.",
+    "zh-Hans": "模型在哪一层拿定主意？让两个词逐层比较。末端更高的那条线赢了。",
+    "ru": "На каком слое модель принимает решение? За двумя словами следят слой за слоем. Побеждает то, чья линия заканчивается выше."
+  },
+  "here": [
+    {
+      "if": {
+        "race.crossings": [1, null]
+      },
+      "en": "Here the lines cross: from layer {race.layer} on, {race.winner} is ahead of {race.loser}.",
+      "zh-Hans": "这里两条线交叉：从第 {race.layer} 层起，{race.winner} 领先于 {race.loser}。",
+      "ru": "Здесь линии пересекаются: начиная со слоя {race.layer} {race.winner} впереди {race.loser}."
+    },
+    {
+      "en": "Here the lines do not cross: {race.winner} is ahead of {race.loser} in every layer.",
+      "zh-Hans": "这里两条线不交叉：每一层都是 {race.winner} 领先于 {race.loser}。",
+      "ru": "Здесь линии не пересекаются: {race.winner} впереди {race.loser} на каждом слое."
+    }
+  ],
+  "try": {
+    "en": "Watch two words of your own.",
+    "zh-Hans": "换上您自己的两个词。",
+    "ru": "Проследите за двумя своими словами."
+  }
+}
+`,"./35-neurons.json":`{
+  "page": "neurons",
+  "place": {
+    "text": "Tom had a red ball. He liked to play with it. One day, Tom lost his",
+    "settings": {
+      "kind": "groups"
+    }
+  },
+  "facts": {
+    "first": {
+      "of": "neurons"
+    }
+  },
+  "point": "together",
+  "title": {
+    "en": "Neurons that fire together",
+    "zh-Hans": "一起激活的神经元",
+    "ru": "Нейроны, которые срабатывают вместе"
+  },
+  "words": {
+    "en": "There are too many neurons to look at them one by one. Those that fire on the same tokens are gathered here into groups. The line of each group follows the text: it is high where the group fires.",
+    "zh-Hans": "神经元太多，没法一个个看。在相同词元上激活的在这里归成组。每组的曲线沿着文本走：哪里高，这组就在哪里激活。",
+    "ru": "Нейронов слишком много, чтобы смотреть на каждый. Те, что срабатывают на одних и тех же токенах, собраны здесь в группы. Линия группы идёт вдоль текста: она высока там, где группа срабатывает."
+  },
+  "here": [
+    {
+      "en": "This model has {first.all} neurons in all its layers together.",
+      "zh-Hans": "这个模型各层加起来共有 {first.all} 个神经元。",
+      "ru": "В этой модели {first.all|# нейрон|# нейрона|# нейронов} во всех слоях вместе."
+    }
+  ],
+  "try": {
+    "en": "Point at a group. Which tokens light up, and what do they have in common?",
+    "zh-Hans": "指向一组。哪些词元亮了？它们有什么共同之处？",
+    "ru": "Укажите на группу. Какие токены подсветились и что у них общего?"
+  }
+}
+`,"./36-change.json":`{
+  "page": "change",
+  "place": {
+    "text": "Tom had a red ball. He liked to play with it. One day, Tom lost his",
+    "from": "missed",
+    "settings": {
+      "changes": "[{\\"kind\\":\\"ablate_head\\",\\"layer\\":{layer},\\"head\\":{head}}]"
+    }
+  },
+  "facts": {
+    "missed": {
+      "of": "missed"
+    }
+  },
+  "point": "picture",
+  "title": {
+    "en": "Take a part out",
+    "zh-Hans": "拿掉一个零件",
+    "ru": "Убрать деталь"
+  },
+  "words": {
+    "en": "Looking is not proof. To know what a head does, switch it off and see what the model says then. Before and after stand side by side.",
+    "zh-Hans": "光看不算证明。想知道一个头做什么，就去掉它，看模型这时怎么说。改动前后并排对照。",
+    "ru": "Смотреть — ещё не доказать. Чтобы узнать, что делает голова, её выключают и смотрят, что модель скажет теперь. До и после стоят рядом."
+  },
+  "ask": {
+    "question": {
+      "en": "One head is taken out. Will the model be as sure of {missed.token} as before?",
+      "zh-Hans": "拿掉一个头。模型对 {missed.token} 还会像先前一样有把握吗？",
+      "ru": "Одну голову убирают. Будет ли модель так же уверена в {missed.token}?"
+    },
+    "options": [
+      {
+        "if": {
+          "missed.change": [null, -0.05]
+        },
+        "en": "No, much less",
+        "zh-Hans": "不会，会低很多",
+        "ru": "Нет, гораздо меньше"
+      },
+      {
+        "en": "Nearly the same",
+        "zh-Hans": "差不多",
+        "ru": "Почти так же"
+      }
+    ]
+  },
+  "here": [
+    {
+      "if": {
+        "missed.change": [null, -0.005]
+      },
+      "en": "Here head {missed.head} of layer {missed.layer} is taken out, and {missed.token} falls from {missed.before} to {missed.after}.",
+      "zh-Hans": "这里去掉了第 {missed.layer} 层的头 {missed.head}，{missed.token} 从 {missed.before} 降到 {missed.after}。",
+      "ru": "Здесь убрана голова {missed.head} слоя {missed.layer}, и {missed.token} падает с {missed.before} до {missed.after}."
+    },
+    {
+      "if": {
+        "missed.change": [-0.005, 0.005]
+      },
+      "en": "Here head {missed.head} of layer {missed.layer} is taken out, which changes little: {missed.token} goes from {missed.before} to {missed.after}. The others can do without it.",
+      "zh-Hans": "这里去掉了第 {missed.layer} 层的头 {missed.head}，变化很小：{missed.token} 从 {missed.before} 变到 {missed.after}。少了它，别的头也行。",
+      "ru": "Здесь убрана голова {missed.head} слоя {missed.layer}, и меняется мало: {missed.token} — с {missed.before} до {missed.after}. Остальные обходятся без неё."
+    },
+    {
+      "en": "Here head {missed.head} of layer {missed.layer} is taken out, and {missed.token} rises from {missed.before} to {missed.after}: the head had been holding it back.",
+      "zh-Hans": "这里去掉了第 {missed.layer} 层的头 {missed.head}，{missed.token} 反而从 {missed.before} 升到 {missed.after}：原来是这个头在压低它。",
+      "ru": "Здесь убрана голова {missed.head} слоя {missed.layer}, и {missed.token} растёт с {missed.before} до {missed.after}: голова его сдерживала."
+    }
+  ],
+  "try": {
+    "en": "Put it back and take out others. Which one is missed most?",
+    "zh-Hans": "把它放回去，再去掉别的。少了哪个影响最大？",
+    "ru": "Верните её и уберите другие. Без какой хуже всего?"
+  }
+}
+`,"./37-yours.json":`{
+  "page": "predict",
+  "place": {
+    "text": "One day, a little robot found"
+  },
+  "point": "text",
+  "title": {
+    "en": "Now yours",
+    "zh-Hans": "轮到您了",
+    "ru": "Теперь ваш текст"
+  },
+  "words": {
+    "en": "That was the whole machine: tokens, two matrices, a stack of blocks that look and think, and a choice. Every page works on any text that you write, and with any GPT-2 from the menu of models.",
+    "zh-Hans": "整台机器就是这些：词元、两个矩阵、一摞会看会想的块，还有一次选择。每一页都能用于您写的任何文本，也能用于模型菜单里的任何 GPT-2。",
+    "ru": "Вот и вся машина: токены, две матрицы, стопка блоков, которые смотрят и думают, и выбор. Каждая страница работает с любым вашим текстом и с любой GPT-2 из меню моделей."
+  },
+  "try": {
+    "en": "Press “Write” and try a text of your own.",
+    "zh-Hans": "按“编辑”，写一段您自己的文本。",
+    "ru": "Нажмите «Писать» и попробуйте свой текст."
+  }
+}
+`});function yt({name:e,page:t,place:n},r,i,a=n.text??``){let o=n.from&&i?.[n.from]||{},s=e=>o[e]?.as===`count`?o[e].value:null,c=s(`layer`)??n.layer??0,l=s(`head`)??n.head??0,u=Object.fromEntries(Object.entries(n.settings??{}).map(([e,t])=>[e,t.replaceAll(`{layer}`,String(c)).replaceAll(`{head}`,String(l))]));return o.tree?.as===`text`&&(u.tree=o.tree.value),{page:t,model:r,text:a,more:o.more?.as===`ids`?o.more.value:[],position:s(`position`)??n.position??null,layer:c,head:l,step:n.step??``,settings:u,tour:e,beside:n.beside??null}}var bt=e=>ft.some(t=>t.name===e.page),xt=Object.entries(vt).sort(([e],[t])=>e<t?-1:1).map(([e,t])=>({...JSON.parse(t),name:/\d+-([\w-]+)\.json$/.exec(e)[1]})).filter(bt),St=e=>e.steps.map(({use:e,...t})=>{let n=xt.find(t=>t.name===e);return{...n,...t,place:{...n?.place,...t.place}}}).filter(bt),Ct=e=>e.own?{...e,...e.own}:e,wt=location.hash.length<3,Tt=/[?&]tour=/.test(location.hash)&&!/[?&]text=/.test(location.hash),Et=`over`,$=new class{#e=A(Se(Te(`tour`)));#t=A(null);get given(){return V(this.#t)}set given(e){D(this.#t,e)}#n=A(null);get failure(){return V(this.#n)}set failure(e){D(this.#n,e)}#r=A(!1);get remote(){return V(this.#r)}set remote(e){D(this.#r,e,!0)}#i=f(()=>this.given?St(this.given):[]);#a=f(()=>{let e=e=>e.some(e=>e.name===z.tour),t=e(V(this.#i))||V(this.#i).length&&!e(xt)?V(this.#i):xt;return z.own?t.filter(e=>e.own!==!1).map(Ct):t});get steps(){return V(this.#a)}set steps(e){D(this.#a,e)}#o=f(()=>this.steps.find(e=>e.name===z.tour)??null);get step(){return V(this.#o)}set step(e){D(this.#o,e)}#s=f(()=>this.step?this.steps.indexOf(this.step):-1);get at(){return V(this.#s)}set at(e){D(this.#s,e)}#c=f(()=>this.step!==null&&j(z.place())!==this.address(this.step));get strayed(){return V(this.#c)}set strayed(e){D(this.#c,e)}#l=A({});#u=A({});#d=A(0);get beat(){return V(this.#d)}set beat(e){D(this.#d,e,!0)}get offered(){return wt&&V(this.#e)===null&&!this.step}get entrance(){return this.address(this.step??this.steps.find(e=>e.name===V(this.#e))??this.steps[0])}#f(e){return JSON.stringify([z.model,e.name,this.#p(e)])}#p(e){return z.own?z.text:e.place.text??``}facts(e){return V(this.#l)[this.#f(e)]??null}#m(e){let{model:t,own:n,present:r}=z;return{...yt(e,t,this.facts(e),this.#p(e)),own:n,present:r}}address(e){return j(this.#m(e))}async open(){let e=Ve?null:await fetch(`api/tour`).catch(()=>null),t=e?.headers.get(`content-type`)?.includes(`json`)?await e.json():null;this.failure=t?.error??null,this.given=t?.tour??null,this.remote=t?.remote??!1,Tt&&this.step&&z.show(this.#m(this.step))}async ask(e,t){let{model:n,own:r}=z,[i,a]=[this.#f(e),this.#p(e)];if(!e.facts||this.facts(e))return;let o=await Ce(`facts`,{model:n,text:a,facts:e.facts,own:r},t);if(t.aborted||n!==z.model)return;let s=this.step===e&&!this.strayed;D(this.#l,{...V(this.#l),[i]:o}),s&&e.place.from&&z.show(this.#m(e))}neighbour(e){return this.at<0?null:this.steps[this.at+e]??null}guess(e){return V(this.#u)[this.#f(e)]??null}make(e,t){D(this.#u,{...V(this.#u),[this.#f(e)]:t});let n=this.beats(e).indexOf(`here`);n>=0&&(this.beat=n)}get veiled(){return!!this.step?.ask&&this.guess(this.step)===null&&z.page===this.step.page}answer(e){let{ask:t}=e,n=this.facts(e);if(t?.right)return String(t.right);if(!t||!n)return null;if(t.answer)return mt(pt(n,t.answer))||null;let r=t.options??[],i=r.findIndex(e=>e.if&&ht(e,n)),a=i<0?r.findIndex(e=>!e.if):i;return a<0?null:String(a+1)}beats(e){return[`words`,...e.ask?[`ask`]:[],...e.here||e.ask?[`here`]:[],...e.try?[`try`]:[]]}go(e){let t=this.neighbour(e);t&&(location.hash=this.address(t))}turn(e){if(!this.step)return;let t=this.beats(this.step);e===1&&t[this.beat]===`ask`&&this.veiled?this.make(this.step,``):this.beat+e>=0&&this.beat+e<t.length?this.beat+=e:this.go(e)}own(e){z.own=e,!e&&this.step&&z.show(this.#m(this.step))}present(e){this.beat=0,z.present=e}leave(){this.#h(this.neighbour(1)&&this.step?this.step.name:Et),z.tour=``,z.own=!1}decline(){this.#h(Et)}saw(e){this.beat=0,this.#h(e.name)}#h(e){V(this.#e)!==e&&(D(this.#e,e,!0),Ae(`tour`,e))}},Dt=new class{#e=A(!1);get help(){return V(this.#e)}set help(e){D(this.#e,e,!0)}#t=A(!1);get editing(){return V(this.#t)}set editing(e){D(this.#t,e,!0)}#n=null;own(e){return this.#n=e,()=>{this.#n===e&&(this.#n=null)}}press(e){let t=e.target;if(!(e.defaultPrevented||e.altKey||P(t)||document.querySelector(`dialog[open]`))){if(e.ctrlKey||e.metaKey)this.#i(e)&&e.preventDefault();else{if(z.present&&$.step&&this.#r(e,t))return e.preventDefault();t.tagName!==`SELECT`&&t.type!==`range`&&(U.letters||e.key.length!==1||e.key===` `)&&(this.#n?.(e)||this.#a(e,t))&&e.preventDefault()}}}#r(e,t){if(e.key===`Escape`)$.present(!1);else if(e.key===`PageDown`||e.key===`ArrowRight`||e.key===` `&&!t.closest(`button, a, summary`))$.turn(1);else if(e.key===`PageUp`||e.key===`ArrowLeft`)$.turn(-1);else return!1;return!0}#i(e){let t=e.key.toLowerCase();if(t===`z`&&e.shiftKey)z.past.redo();else if(t===`z`)z.past.undo();else if(t===`y`&&!e.shiftKey)z.past.redo();else return!1;return!0}#a(e,t){let n=z.trace?.shape;if(e.key===`?`)this.help=!0;else if(e.key===`Backspace`)return z.unpick();else if(e.code===`BracketRight`&&$.step)$.go(1);else if(e.code===`BracketLeft`&&$.step)$.go(-1);else if(e.key===`e`||e.key===`/`)this.editing=!0;else if(e.key===`n`||e.key===`p`){let t=ft.findIndex(e=>e.name===z.page);z.go(ft[(t+(e.key===`n`?1:ft.length-1))%ft.length].name)}else if(e.key.startsWith(`Arrow`)&&t.tagName!==`INPUT`&&n){let t=e.key===`ArrowRight`||e.key===`ArrowUp`?1:-1,r=e.key===`ArrowRight`||e.key===`ArrowLeft`,i=(e,t)=>Math.max(0,Math.min(t-1,e));if(r&&!e.shiftKey)z.choose(i(z.at+t,z.tokens.length));else if(r)z.head=i(z.atHead+t,n.heads);else if(e.shiftKey)z.layer=i(z.atLayer+t,n.layers);else return!1}else return!1;return!0}},Ot=K(`<li><button><span class="name svelte-1g24gda"> </span> <span class="size svelte-1g24gda"> </span> <span class="shape svelte-1g24gda"><!><!></span></button></li>`),kt=K(`<h2 class="svelte-1g24gda"> </h2> <ul></ul>`,1),At=K(`<p class="here svelte-1g24gda"> </p>`),jt=K(`<form class="svelte-1g24gda"><label class="small" for="other-model"> </label> <div class="other svelte-1g24gda"><input id="other-model" class="field" placeholder="~/models/mine" spellcheck="false" autocomplete="off"/> <button class="button" type="submit"> </button></div></form>`),Mt=K(`<progress class="svelte-1g24gda"></progress> <span> </span>`,1),Nt=K(`<div class="waking svelte-1g24gda" role="status"><span> </span> <!></div>`),Pt=K(`<details class="svelte-1g24gda"><summary class="button svelte-1g24gda"><span class="now svelte-1g24gda"> </span><!></summary> <div class="menu svelte-1g24gda"><div class="lists svelte-1g24gda"><h2 class="svelte-1g24gda"> </h2> <ul></ul> <!></div> <!></div></details> <!>`,1);function Ft(e,t){I(t,!0);let r=(e,t=ie)=>{var r=Ot(),i=l(r);let o;var s=l(i),c=G(s,!0),u=n(s,2),d=G(u,!0),f=n(u,2),h=l(f),_=e=>{var n=ge();X(e=>J(n,e),[()=>W(`shell.model_shape`,{layers:t().layers,heads:t().heads,width:t().width,context:t().context})]),H(e,n)};q(h,e=>{t().layers&&t().heads&&e(_)});var v=n(h),y=e=>{var n=ge();X(e=>J(n,` · ${e??``}`),[()=>W(`shell.download`,{size:Pe(t().bytes)})]),H(e,n)};q(v,e=>{t().where===`hub`&&t().bytes&&e(y)}),a(f),a(i),a(r),X((e,n)=>{o=F(i,1,`entry svelte-1g24gda`,null,o,{chosen:t().name===V(p)}),C(i,`aria-current`,t().name===V(p)||void 0),C(s,`title`,t().name),J(c,e),J(d,n)},[()=>m(t().name),()=>pe(t().parameters)]),Y(`click`,i,()=>g(t().name)),H(e,r)},s,c=A(``),u=f(()=>de.list.filter(e=>e.where===`here`)),d=f(()=>de.list.filter(e=>e.where===`hub`)),p=f(()=>z.trace?.model??z.model),m=e=>e.replace(/\/+$/,``).split(`/`).pop()||e;function g(e){e.trim()&&(s.open=!1,s.querySelector(`summary`)?.focus(),z.use(e.trim()))}function _(e){e.key===`Escape`&&s.open&&(s.open=!1,s.querySelector(`summary`)?.focus(),e.stopPropagation())}var v=Pt(),y=M(v),b=l(y),S=l(b),T=G(S,!0),E=n(S);R(E,{get paths(){return i.down},size:14}),a(b);var O=n(b,2),k=l(O),j=l(k),N=G(j,!0),ee=n(j,2);ye(ee,21,()=>V(u),e=>e.name,(e,t)=>{r(e,()=>V(t))}),a(ee);var P=n(ee,2),te=e=>{var t=kt(),i=M(t),o=G(i,!0),s=n(i,2);ye(s,21,()=>V(d),e=>e.name,(e,t)=>{r(e,()=>V(t))}),a(s),X(e=>J(o,e),[()=>W(`shell.models_hub`)]),H(e,t)};q(P,e=>{V(d).length&&e(te)}),a(k);var ne=n(k,2),L=e=>{var t=At(),n=G(t,!0);X(e=>J(n,e),[()=>W(`site.runs_here`)]),H(e,t)},ae=e=>{var t=jt(),r=l(t),i=G(r,!0),o=n(r,2),s=l(o);h(s);var u=n(s,2),d=G(u,!0);a(o),a(t),X((e,t)=>{J(i,e),J(d,t)},[()=>W(`shell.models_other`),()=>W(`shell.open`)]),Be(`submit`,t,e=>{e.preventDefault(),g(V(c))}),re(s,()=>V(c),e=>D(c,e)),H(e,t)};q(ne,e=>{Ve?e(L):e(ae,-1)}),a(O),a(y),o(y,e=>s=e,()=>s);var oe=n(y,2),se=e=>{let t=f(()=>de.waking);var r=Nt(),i=l(r),o=G(i,!0),s=n(i,2),c=e=>{var r=Mt(),i=M(r),a=n(i,2),o=G(a,!0);X((e,n)=>{x(i,V(t).done),C(i,`max`,V(t).total),C(i,`aria-label`,e),J(o,n)},[()=>W(`shell.fetching`,{file:V(t).file,size:Pe(V(t).total)}),()=>Fe(V(t).done/V(t).total)]),H(e,r)};q(s,e=>{V(t).total&&V(t).phase===`fetching`&&e(c)}),a(r),X(e=>J(o,e),[()=>V(t).phase===`fetching`&&V(t).total?W(`shell.fetching`,{file:V(t).file,size:Pe(V(t).total)}):W(`shell.waking`,{name:m(V(t).name)})]),H(e,r)};q(oe,e=>{de.waking&&!Ve?.bare&&e(se)}),X((e,t,n)=>{C(b,`aria-label`,e),J(T,t),J(N,n)},[()=>W(`shell.model`,{name:V(p)}),()=>m(V(p)),()=>W(`shell.models_here`)]),Y(`keydown`,y,_),Be(`toggle`,y,()=>s.open&&void de.refresh().catch(()=>void 0)),Y(`focusout`,y,e=>e.relatedTarget&&!s.contains(e.relatedTarget)&&(s.open=!1)),H(e,v),w()}B([`click`,`keydown`,`focusout`]);var It=K(`<label class="hidden" for="text-field"> </label> <textarea id="text-field" spellcheck="false" class="svelte-zzct20"></textarea>`,1),Lt=K(`<span class="quiet small nothing svelte-zzct20"> </span>`),Rt=K(`<p class="uncut svelte-zzct20"> </p>`),zt=K(`<button class="button strong svelte-zzct20"> </button>`),Bt=K(`<button class="button svelte-zzct20"><!> </button>`),Vt=K(`<div><!> <div class="line svelte-zzct20"><div class="chips svelte-zzct20"><!> <!></div> <div class="side svelte-zzct20"><!> <p class="count svelte-zzct20" aria-live="polite"><!></p></div></div></div>`);function Ht(e,t){I(t,!0);let r=A(void 0),s=A(void 0),c=A(void 0),u=A(``),d=f(()=>z.trace?.shape.context??0),p=f(()=>!z.text&&!z.more.length),m=f(()=>ft.find(e=>e.name===z.page)?.uncut??!1);L(()=>{Dt.editing&&(D(u,te(()=>z.more.length&&z.trace?z.trace.text:z.text),!0),ze().then(()=>{V(r)?.focus(),V(r)?.setSelectionRange(V(u).length,V(u).length)}))}),L(()=>{if(z.at,z.trace,!V(c))return;let e=V(c);return v(()=>{let t=e.querySelector(`[aria-pressed=true]`);if(!t||e.scrollHeight<=e.clientHeight)return;let n=t.offsetHeight+3;e.scrollTop=Math.max(0,Math.ceil((t.offsetTop-e.clientHeight/2)/n)*n)})});function h(){Dt.editing=!1,ze().then(()=>V(s)?.focus())}function g(e){(e.key===`Escape`||e.key===`Enter`&&!e.shiftKey&&!e.isComposing)&&(e.preventDefault(),h())}var _=Vt();let b;var x=l(_),S=e=>{var t=It(),i=M(t),a=G(i,!0),s=n(i,2);y(s),o(s,e=>D(r,e),()=>V(r)),X((e,t,n)=>{J(a,e),C(s,`rows`,t),C(s,`placeholder`,n)},[()=>W(`shell.text`),()=>Math.min(6,Math.max(1,Math.ceil(V(u).length/80),V(u).split(`
+`).length)),()=>W(`shell.write_here`)]),Y(`input`,s,()=>z.write(V(u))),Y(`keydown`,s,g),re(s,()=>V(u),e=>D(u,e)),H(e,t)};q(x,e=>{Dt.editing&&e(S)});var T=n(x,2),E=l(T),O=l(E),k=e=>{var t=Lt(),n=G(t,!0);X(e=>J(n,e),[()=>W(`shell.nothing`)]),H(e,t)};q(O,e=>{V(p)&&e(k)});var j=n(O,2),N=e=>{var t=Rt(),n=G(t,!0);X(()=>J(n,z.text)),H(e,t)},ee=e=>{{let t=f(()=>z.trace?z.tokens:z.cut),n=f(()=>z.tokens.length-z.more.length),r=f(()=>W(`shell.tokens`)),i=f(()=>We?Ke.all:null);He(e,{get tokens(){return V(t)},get chosen(){return z.at},get picked(){return V(n)},get label(){return V(r)},get marks(){return V(i)},onchoose:e=>z.choose(e)})}};q(j,e=>{V(m)?e(N):e(ee,-1)}),a(E),o(E,e=>D(c,e),()=>V(c));var P=n(E,2),ne=l(P),ie=e=>{var t=zt(),n=G(t,!0);X(e=>J(n,e),[()=>W(`shell.done`)]),Y(`click`,t,h),H(e,t)},ae=e=>{var t=Bt(),r=l(t);R(r,{get paths(){return i.edit},size:15});var c=n(r,1,!0);a(t),o(t,e=>D(s,e),()=>V(s)),X(e=>J(c,e),[()=>W(`shell.write`)]),Y(`click`,t,()=>Dt.editing=!0),H(e,t)};q(ne,e=>{Dt.editing?e(ie):e(ae,-1)});var oe=n(ne,2),se=l(oe),ce=e=>{var t=ge();X(e=>J(t,e),[()=>W(`shell.token_count`,{count:z.tokens.length,context:V(d)})]),H(e,t)};q(se,e=>{z.trace&&!V(m)&&e(ce)}),a(oe),a(P),a(T),a(_),X(()=>b=F(_,1,`textbox svelte-zzct20`,null,b,{editing:Dt.editing})),H(e,_),w()}B([`input`,`keydown`,`click`]);var Ut=K(`<div class="model svelte-io3w3x"><!></div> <div class="text svelte-io3w3x" data-tour="text"><!></div>`,1),Wt=K(`<button> </button>`),Gt=K(`<header class="svelte-io3w3x"><div class="brand svelte-io3w3x"><svg width="22" height="22" viewBox="0 0 32 32" aria-hidden="true"><rect x="3" y="19" width="26" height="8" rx="2" fill="var(--accent)"></rect><rect x="3" y="9" width="18" height="8" rx="2" fill="var(--accent)" opacity=".5"></rect><path d="M24.5 5v11" stroke="var(--attention)" stroke-width="3" stroke-linecap="round"></path></svg> <span>Cutaway</span></div> <!> <div class="reader svelte-io3w3x"><div class="languages svelte-io3w3x" role="group"></div> <button class="round svelte-io3w3x"><!></button> <button class="round svelte-io3w3x"><!></button></div></header>`);function Kt(e,t){I(t,!0);let r=[`auto`,`light`,`dark`],o={en:`EN`,"zh-Hans":`中`,ru:`RU`},s=f(()=>r[(r.indexOf(U.theme)+1)%3]);var c=Gt(),u=n(l(c),2),d=e=>{var t=Ut(),r=M(t);Ft(l(r),{}),a(r);var i=n(r,2);Ht(l(i),{}),a(i),H(e,t)};q(u,e=>{z.beside||e(d)});var p=n(u,2),m=l(p);ye(m,21,()=>Object.entries(_e),([e,t])=>e,(e,t)=>{var n=f(()=>_(V(t),2));let r=()=>V(n)[0],i=()=>V(n)[1];var a=Wt();let s;var c=G(a,!0);X(()=>{C(a,`lang`,r()),C(a,`title`,i()),C(a,`aria-label`,`${o[r()]??``} ${i()??``}`),C(a,`aria-pressed`,U.language===r()),s=F(a,1,`svelte-io3w3x`,null,s,{chosen:U.language===r()}),J(c,o[r()])}),Y(`click`,a,()=>U.speak(r())),H(e,a)}),a(m);var h=n(m,2),g=l(h);R(g,{get paths(){return i[U.theme]}}),a(h);var v=n(h,2),y=l(v);R(y,{get paths(){return i.help}}),a(v),a(p),a(c),X((e,t,n,r,i)=>{C(m,`aria-label`,e),C(h,`aria-label`,t),C(h,`title`,n),C(v,`aria-label`,r),C(v,`title`,i)},[()=>W(`shell.language`),()=>W(`shell.theme`,{theme:W(`shell.theme_${U.theme}`)}),()=>W(`shell.theme`,{theme:W(`shell.theme_${U.theme}`)}),()=>W(`shell.shortcuts`),()=>W(`shell.shortcuts`)]),Y(`click`,h,()=>U.wear(V(s))),Y(`click`,v,()=>Dt.help=!0),H(e,c),w()}B([`click`]);var qt=K(`<div class="lost svelte-19hmz3y" role="alert"><div><strong class="svelte-19hmz3y"> </strong> <p> </p></div> <button class="button"> </button></div>`);function Jt(e,t){I(t,!1),T();var r=he(),i=M(r),o=e=>{var t=qt(),r=l(t),i=l(r),o=G(i,!0),s=n(i,2),c=G(s,!0);a(r);var u=n(r,2),d=G(u,!0);a(t),X((e,t,n)=>{J(o,e),J(c,t),J(d,n)},[()=>W(`shell.lost`),()=>W(`shell.lost_remedy`),()=>W(`shell.retry`)]),Y(`click`,u,()=>Re.retry()),H(e,t)};q(i,e=>{Re.lost&&e(o)}),H(e,r),w()}B([`click`]);var Yt=K(`<li><a><!> <span> </span></a></li>`),Xt=K(`<li><button><!> <span> </span></button></li>`),Zt=K(`<nav class="svelte-16yv1nr"><ul class="svelte-16yv1nr"><!> <li class="tour svelte-16yv1nr"><a><!> <span> </span></a></li> <!> <li><button class="svelte-16yv1nr"><!> <span> </span></button></li></ul></nav>`);function Qt(e,t){I(t,!0);let r=e=>j({...z.place(),page:e,settings:z.settings[e]??{}}),s=e=>!!z.trace&&!k(z.trace.map,e.views);function c(e,t){e.ctrlKey||e.metaKey||e.shiftKey||e.button||(e.preventDefault(),z.go(t))}let u;L(()=>(z.page,v(()=>{let e=u.querySelector(`[aria-current=page]`);e&&u.scrollWidth>u.clientWidth&&(u.scrollLeft=e.offsetLeft-(u.clientWidth-e.offsetWidth)/2)})));var d=Zt(),f=l(d),p=l(f);ye(p,17,()=>ft,e=>e.name,(e,t)=>{var i=Yt(),o=l(i);let u;var d=l(o);R(d,{get paths(){return V(t).icon}});var f=n(d,2),p=G(f,!0);a(o),a(i),X((e,n,r,i)=>{C(o,`href`,e),C(o,`title`,n),C(o,`aria-current`,V(t).name===z.page?`page`:void 0),u=F(o,1,`svelte-16yv1nr`,null,u,{unfit:r}),J(p,i)},[()=>r(V(t).name),()=>s(V(t))?W(`shell.unfit`):void 0,()=>s(V(t)),()=>W(`${V(t).name}.name`)]),Y(`click`,o,e=>c(e,V(t).name)),H(e,i)});var m=n(p,2),h=l(m);let g;var _=l(h);R(_,{get paths(){return i.tour}});var y=n(_,2),b=G(y,!0);a(h),a(m);var x=n(m,2),S=e=>{var t=Xt(),r=l(t);let o;var s=l(r);R(s,{get paths(){return i.sides}});var c=n(s,2),u=G(c,!0);a(r),a(t),X(e=>{C(r,`aria-pressed`,!!z.beside),o=F(r,1,`svelte-16yv1nr`,null,o,{chosen:z.beside}),J(u,e)},[()=>W(`beside.name`)]),Y(`click`,r,()=>z.beside?Z.end():Z.begin()),H(e,t)};q(x,e=>{Ve||e(S)});var T=n(x,2),E=l(T),D=l(E);R(D,{get paths(){return i.present}});var O=n(D,2),A=G(O,!0);a(E),a(T),a(f),a(d),o(d,e=>u=e,()=>u),X((e,t,n)=>{C(d,`aria-label`,e),C(h,`href`,$.entrance),g=F(h,1,`svelte-16yv1nr`,null,g,{chosen:$.step}),J(b,t),J(A,n)},[()=>W(`shell.pages`),()=>W(`tour.name`),()=>W(`classroom.present`)]),Y(`click`,E,()=>$.present(!0)),H(e,d),w()}B([`click`]);var $t=K(`<dt><kbd> </kbd></dt> <dd> </dd>`,1),en=K(`<dialog aria-labelledby="shortcuts-title" class="svelte-1xuj7gt"><div class="inside svelte-1xuj7gt"><header class="svelte-1xuj7gt"><h2 id="shortcuts-title"> </h2> <button class="close svelte-1xuj7gt"><!></button></header> <dl class="svelte-1xuj7gt"><!> <!></dl> <label class="letters svelte-1xuj7gt"><input type="checkbox" role="switch" aria-describedby="letters-say" class="svelte-1xuj7gt"/> </label> <p id="letters-say" class="quiet small svelte-1xuj7gt"> </p></div></dialog>`);function tn(e,t){I(t,!0);let r,s=/^(Mac|iP)/.test(navigator.platform)?`⌘`:`Ctrl`,c=[[`e`,`edit`],[`← →`,`position`],[`⇧ ← →`,`head`],[`⇧ ↑ ↓`,`layer`],[`n  p`,`page`],[`[  ]`,`tour`],[`${s} Z`,`undo`],[`${s} ⇧ Z`,`redo`],[`⌫`,`unpick`],[`?`,`help`]],u=e=>/^[^←⇧⌫\s](\s|$)/.test(e);L(()=>{Dt.help&&!r.open&&r.showModal()});var d=en(),p=l(d),m=l(p),g=l(m),v=G(g,!0),y=n(g,2),b=l(y);R(b,{get paths(){return i.close}}),a(y),a(m);var x=n(m,2),S=l(x);ye(S,17,()=>c,([e,t])=>e,(e,t)=>{var r=f(()=>_(V(t),2));let i=()=>V(r)[0],o=()=>V(r)[1];var s=$t(),c=M(s),d=l(c);let p;var m=G(d,!0);a(c);var h=n(c,2),g=G(h,!0);X((e,t)=>{p=F(d,1,`svelte-1xuj7gt`,null,p,{off:e}),J(m,i()),J(g,t)},[()=>u(i())&&!U.letters,()=>W(`shell.key_${o()}`)]),H(e,s)});var T=n(S,2),E=e=>{var t=$t(),r=M(t),i=l(r);let o;var s=G(i,!0);a(r);var c=n(r,2),d=G(c,!0);X((e,t,n)=>{o=F(i,1,`svelte-1xuj7gt`,null,o,{off:e}),J(s,t),J(d,n)},[()=>u(W(`${z.page}.keys`))&&!U.letters,()=>W(`${z.page}.keys`),()=>W(`${z.page}.keys_do`)]),H(e,t)},D=f(()=>me(`${z.page}.keys`));q(T,e=>{V(D)&&e(E)}),a(x);var O=n(x,2),k=l(O);h(k);var A=n(k);a(O);var j=n(O,2),N=G(j,!0);a(p),a(d),o(d,e=>r=e,()=>r),X((e,t,n,r)=>{J(v,e),C(y,`aria-label`,t),Me(k,U.letters),J(A,` ${n??``}`),J(N,r)},[()=>W(`shell.shortcuts`),()=>W(`shell.close`),()=>W(`shell.letters`),()=>W(`shell.letters_say`)]),Be(`close`,d,()=>Dt.help=!1),Y(`click`,d,e=>e.target===r&&r.close()),Y(`click`,y,()=>r.close()),Y(`change`,k,e=>U.useLetters(e.currentTarget.checked)),H(e,d),w()}B([`click`,`change`]);var nn=K(`<div class="working svelte-j5ztg1"><progress max="1" class="svelte-j5ztg1"></progress> <span> </span> <button class="button"> </button></div>`);function rn(e,t){I(t,!0),L(()=>xe.watch());let r=f(()=>xe.now?.share??null),i=f(()=>V(r)===null?`…`:Fe(Math.round(V(r)*100)/100).replace(/[.,]0(?=\D)/,``));var o=he(),s=M(o),u=e=>{var t=nn(),o=l(t),s=n(o,2),u=G(s,!0),d=n(s,2),f=G(d,!0);a(t),X((e,t,n)=>{x(o,V(r)??void 0),C(o,`aria-label`,e),J(u,t),J(f,n)},[()=>W(`shell.working`,{share:V(i)}),()=>xe.left===null?W(`shell.working`,{share:V(i)}):W(`shell.working_left`,{share:V(i),seconds:xe.left}),()=>W(`shell.cancel`)]),Y(`click`,d,function(...e){c?.apply(this,e)}),H(e,t)};q(s,e=>{xe.now&&e(u)}),H(e,o),w()}B([`click`]);var an=K(`<aside data-tour="details"><h2 class="svelte-1ic85nn"> </h2> <button class="sheet svelte-1ic85nn"> <!></button> <div class="inside svelte-1ic85nn"><!></div></aside>`),on=K(`<!> <span class="word mono svelte-1ic85nn" aria-hidden="true"> </span>`,1),sn=K(`<div class="turns svelte-1ic85nn" role="group"><!> <!> <!></div>`),cn=K(`<div><div class="head svelte-1ic85nn"><div class="words svelte-1ic85nn"><h1 tabindex="-1" id="page-title" class="svelte-1ic85nn"> </h1> <p class="quiet sentence svelte-1ic85nn"><!></p></div> <div class="tools svelte-1ic85nn"><!></div></div> <!> <div data-tour="picture"><!> <!></div> <div class="dock svelte-1ic85nn"><!> <!></div></div>`);function ln(e,t){I(t,!0);let r=p(t,`turns`,19,()=>[]),o=p(t,`detailsTitle`,3,``),s=p(t,`busy`,3,!1),c=p(t,`failure`,3,null),u=A(!1),d=f(()=>z.trace?.shape),m=f(()=>r().filter(e=>e===`layer`?z.trace?.map.layers:e!==`head`||z.trace?.map.places.some(e=>e.axes[0]===`head`)));var h=cn();let g;var _=l(h),v=l(_),y=l(v),b=G(y,!0),x=n(y,2),S=l(x);Ne(S,()=>t.sentence),a(x),a(v);var T=n(v,2),O=l(T);Ne(O,()=>t.tools??ie),a(T),a(_);var k=n(_,2),j=e=>{rn(e,{})};q(k,e=>{(s()||z.busy)&&!de.waking&&e(j)});var N=n(k,2);let ee;var P=l(N),te=e=>{ae(e,{get failure(){return c()},retry:()=>z.again()})};q(P,e=>{c()&&e(te)});var ne=n(P,2);Ne(ne,()=>t.children),a(N);var L=n(N,2),re=l(L),oe=e=>{var r=an();let s;var c=l(r),d=G(c,!0),f=n(c,2),p=l(f,!0),m=n(p);R(m,{get paths(){return i[V(u)?`down`:`up`]},size:16}),a(f);var h=n(f,2),g=l(h);Ne(g,()=>t.details),a(h),a(r),X((e,t,n)=>{C(r,`aria-label`,e),s=F(r,1,`svelte-1ic85nn`,null,s,{open:V(u)}),J(d,t),C(f,`aria-expanded`,V(u)),J(p,n)},[()=>o()||W(`shell.details`),()=>o()||W(`shell.details`),()=>o()||W(`shell.details`)]),Y(`click`,f,()=>D(u,!V(u))),H(e,r)};q(re,e=>{t.details&&e(oe)});var se=n(re,2),ce=e=>{var t=sn(),r=l(t),i=e=>{{let t=f(()=>W(`shell.layer`)),n=f(()=>V(d).layers-1),r=f(()=>`${z.atLayer}`);E(e,{compact:!0,get label(){return V(t)},min:0,get max(){return V(n)},get value(){return z.atLayer},get shown(){return V(r)},onchange:e=>z.layer=e})}},o=f(()=>V(m).includes(`layer`));q(r,e=>{V(o)&&e(i)});var s=n(r,2),c=e=>{{let t=f(()=>W(`shell.head`)),n=f(()=>V(d).heads-1),r=f(()=>`${z.atHead}`);E(e,{compact:!0,get label(){return V(t)},min:0,get max(){return V(n)},get value(){return z.atHead},get shown(){return V(r)},onchange:e=>z.head=e})}},u=f(()=>V(m).includes(`head`));q(s,e=>{V(u)&&e(c)});var p=n(s,2),h=e=>{var t=on(),r=M(t);{let e=f(()=>W(`shell.position`)),t=f(()=>z.tokens.length-1),n=f(()=>`${z.at}`);E(r,{compact:!0,get label(){return V(e)},min:0,get max(){return V(t)},get value(){return z.at},get shown(){return V(n)},onchange:e=>z.choose(e)})}var i=n(r,2),a=G(i,!0);X(e=>J(a,e),[()=>z.tokens[z.at]?De(z.tokens[z.at]):``]),H(e,t)},g=f(()=>V(m).includes(`position`));q(p,e=>{V(g)&&e(h)}),a(t),X(e=>C(t,`aria-label`,e),[()=>W(`shell.moment`)]),H(e,t)};q(se,e=>{V(m).length&&V(d)&&e(ce)}),a(L),a(h),X(()=>{g=F(h,1,`frame svelte-1ic85nn`,null,g,{alone:!t.details}),J(b,t.title),ee=F(N,1,`picture svelte-1ic85nn`,null,ee,{busy:s()||z.busy}),C(N,`aria-busy`,s()||z.busy)}),H(e,h),w()}B([`click`]);var un=K(`<div class="unfit boxed svelte-ebxx0m"><p> </p> <button class="button strong"> </button></div>`);function dn(e,t){I(t,!0);{let r=e=>{Ue();var t=ge();X(e=>J(t,e),[()=>W(`shell.unfit`)]),H(e,t)},i=f(()=>W(`${t.page.name}.title`));ln(e,{get title(){return V(i)},sentence:r,children:(e,r)=>{var i=un(),o=l(i),s=G(o,!0),c=n(o,2),u=G(c,!0);a(i),X((e,n)=>{C(i,`data-unfit`,t.page.name),J(s,e),J(u,n)},[()=>W(`shell.unfit_why`,{model:z.trace?.model??``,title:z.trace?.map.title??``}),()=>W(`shell.unfit_go`)]),Y(`click`,c,()=>z.go(`walk`)),H(e,i)},$$slots:{sentence:!0,default:!0}})}w()}B([`click`]);var fn=K(`<div class="next svelte-tlpirs" role="status"><progress max="1" class="svelte-tlpirs"></progress> <span> <!></span></div>`),pn=K(`<button class="word svelte-tlpirs"><span class="token svelte-tlpirs"> </span> </button>`),mn=K(`<div class="next svelte-tlpirs" role="group"><span> </span> <!></div>`),hn=K(`<button class="example svelte-tlpirs" lang="en"> </button>`),gn=K(`<li><a class="way boxed svelte-tlpirs"><strong class="svelte-tlpirs"> </strong><span> </span></a></li>`),_n=K(`<section class="welcome svelte-tlpirs" aria-labelledby="welcome-title"><button class="close svelte-tlpirs"><!></button> <h2 id="welcome-title" class="svelte-tlpirs"> </h2> <p class="says svelte-tlpirs"> </p> <div class="write svelte-tlpirs"><label for="welcome-text" class="svelte-tlpirs"> </label> <input id="welcome-text" class="field svelte-tlpirs" autocomplete="off" spellcheck="false"/> <!> <p class="examples svelte-tlpirs"></p></div> <ul class="ways svelte-tlpirs"><li><a class="way boxed svelte-tlpirs"><strong class="svelte-tlpirs"> </strong><span> </span></a></li> <li><a class="way boxed svelte-tlpirs"><strong class="svelte-tlpirs"> </strong><span> </span></a></li> <li><a class="way boxed svelte-tlpirs"><strong class="svelte-tlpirs"> </strong><span> </span></a></li> <!></ul></section>`);function vn(e,t){I(t,!0);let r=[`A robot must obey the orders given it`,`One day, Tom lost his`,`one two three one two three one`],o=e=>j({...z.place(),page:e,step:``,tour:``,settings:{}}),s=e=>{let t=O(e,z.place());return`${W(`${t.page}.name`)}: ${t.text}`},c=f(()=>de.waking),u=se(()=>({view:`predict`,query:{position:-1}})),d=f(()=>(u.value?.tokens??[]).slice(0,4).map((e,t)=>({token:e,share:u.value.own[t]})).filter(e=>e.token.text));var p=_n(),m=l(p),g=l(m);R(g,{get paths(){return i.close},size:16}),a(m);var _=n(m,2),v=G(_,!0),y=n(_,2),b=G(y,!0),S=n(y,2),T=l(S),E=G(T,!0),D=n(T,2);h(D);var k=n(D,2),A=e=>{var t=fn(),r=l(t),i=n(r,2),o=l(i,!0),s=n(o),u=e=>{var t=ge();X(e=>J(t,` ${e??``}`),[()=>Fe(V(c).done/V(c).total)]),H(e,t)};q(s,e=>{V(c).total&&e(u)}),a(i),a(t),X((e,t)=>{x(r,V(c).total?V(c).done/V(c).total:void 0),C(r,`aria-label`,e),J(o,t)},[()=>W(`site.loading`,{size:Pe(Ve.bytes)}),()=>W(`site.loading`,{size:Pe(Ve.bytes)})]),H(e,t)},M=e=>{var t=mn(),r=l(t),i=G(r,!0),o=n(r,2);ye(o,17,()=>V(d),({token:e,share:t})=>e.id,(e,t)=>{let r=()=>V(t).token,i=()=>V(t).share;var o=pn(),s=l(o),c=G(s,!0),u=n(s);a(o),X((e,t)=>{J(c,e),J(u,` ${t??``}`)},[()=>De(r()),()=>Fe(i())]),Y(`click`,o,()=>z.write(z.text+r().text)),H(e,o)}),a(t),X((e,n)=>{C(t,`aria-label`,e),J(i,n)},[()=>W(`site.next`),()=>W(`site.next`)]),H(e,t)};q(k,e=>{V(c)&&!z.trace?e(A):e(M,-1)});var N=n(k,2);ye(N,20,()=>r,e=>e,(e,t)=>{var n=hn(),r=G(n);X(()=>{C(n,`aria-pressed`,z.text===t),J(r,`${t??``} …`)}),Y(`click`,n,()=>z.write(t)),H(e,n)}),a(N),a(S);var ee=n(S,2),P=l(ee),F=l(P),te=l(F),ne=G(te,!0),L=n(te),re=G(L,!0);a(F),a(P);var ie=n(P,2),ae=l(ie),oe=l(ae),ce=G(oe,!0),B=n(oe),le=G(B,!0);a(ae),a(ie);var ue=n(ie,2),fe=l(ue),pe=l(fe),me=G(pe,!0),he=n(pe),U=G(he,!0);a(fe),a(ue);var _e=n(ue,2);ye(_e,17,()=>Ve.moments,e=>e.address,(e,r)=>{var i=gn(),o=l(i),c=l(o),u=G(c,!0),d=n(c),f=G(d,!0);a(o),a(i),X((e,t)=>{C(o,`href`,V(r).address),J(u,e),J(f,t)},[()=>V(r).title||s(V(r).address),()=>W(`site.moment`)]),Y(`click`,o,function(...e){t.onclose?.apply(this,e)}),H(e,i)}),a(ee),a(p),X((e,t,n,r,i,a,o,s,c,l,u,d,f)=>{C(m,`aria-label`,e),C(m,`title`,t),J(v,n),J(b,r),J(E,i),x(D,z.text),C(F,`href`,$.entrance),J(ne,a),J(re,o),C(ae,`href`,s),J(ce,c),J(le,l),C(fe,`href`,u),J(me,d),J(U,f)},[()=>W(`site.close`),()=>W(`site.close`),()=>W(`site.title`),()=>W(`site.says`,{size:Pe(Ve.bytes)}),()=>W(`site.write`),()=>W(`site.tour`),()=>W(`site.tour_says`,{n:xt.length}),()=>o(`walk`),()=>W(`site.walk`),()=>W(`site.walk_says`),()=>o(`gallery`),()=>W(`site.gallery`),()=>W(`site.gallery_says`)]),Y(`click`,m,function(...e){t.onclose?.apply(this,e)}),Y(`input`,D,e=>z.write(e.currentTarget.value)),Y(`click`,ae,function(...e){t.onclose?.apply(this,e)}),Y(`click`,fe,function(...e){t.onclose?.apply(this,e)}),H(e,p),w()}B([`click`,`input`]);var yn=K(` <!>`,1),bn=K(`<data> </data>`);function xn(e,t){I(t,!0);var r=he(),i=M(r);ye(i,17,()=>_t(t.sentence,t.facts,U.language),ue,(e,t)=>{var r=he(),i=M(r),a=e=>{var n=ge();X(()=>J(n,V(t))),H(e,n)},o=e=>{var r=he(),i=M(r);ye(i,17,()=>V(t).tokens,ue,(e,t,r)=>{Ue();var i=yn(),a=M(i,!0);a.nodeValue=r?` `:``;var o=n(a);je(o,{get token(){return V(t)}}),H(e,i)}),H(e,r)},s=e=>{var n=bn(),r=G(n,!0);X(()=>{x(n,V(t).value),J(r,V(t).text)}),H(e,n)};q(i,e=>{typeof V(t)==`string`?e(a):`tokens`in V(t)?e(o,1):e(s,-1)}),H(e,r)}),H(e,r),w()}var Sn=K(`<span aria-hidden="true">✓</span><span class="hidden"> </span>`,1),Cn=K(`<span aria-hidden="true">✗</span>`),wn=K(`<button><!> </button>`),Tn=K(`<div class="options svelte-1ck2o6b" role="group"></div>`),En=K(`<span>%</span>`),Dn=K(`<input class="field svelte-1ck2o6b" type="number" step="any"/><!>`,1),On=K(`<input class="field svelte-1ck2o6b" type="text" autocomplete="off"/>`),kn=K(`<form class="svelte-1ck2o6b"><!> <button class="button strong"> </button></form>`),An=K(`<button class="plain small svelte-1ck2o6b"> </button>`),jn=K(`<data class="svelte-1ck2o6b"> </data>`),Mn=K(`<!> <!>`,1),Nn=K(`<div class="ask svelte-1ck2o6b"><p class="question svelte-1ck2o6b"><!></p> <!> <!> <p tabindex="-1" aria-live="polite"><!></p></div>`);function Pn(e,t){let r=ve();I(t,!0);let i=f(()=>$.facts(t.step)??{}),s=f(()=>$.guess(t.step)),c=f(()=>$.answer(t.step)),u=f(()=>t.ask.answer?pt(V(i),t.ask.answer):void 0),d=A(``),p=f(()=>V(u)?.as===`percent`||V(u)?.as===`count`||V(u)?.as===`number`),m=e=>e.trim().toLowerCase(),g=A(void 0);function _(e){$.make(t.step,e),ze().then(()=>V(g)?.focus({preventScroll:!0}))}function v(e){e.preventDefault(),_(String(V(d)))}let y=f(()=>V(s)===null||V(c)===null?``:V(s)===``?`shown`:t.ask.options?V(s)===V(c)?`right`:`wrong`:V(p)?Math.abs(Number(V(s))/(V(u)?.as===`percent`?100:1)-V(u)?.value)<=(V(u)?.as===`percent`?.05:.1*Math.abs(V(u)?.value))?`near`:`wrong`:m(V(s))===m(V(c))?`right`:`wrong`);var b=Nn(),S=l(b),T=l(S);{let e=f(()=>t.say(t.ask.question));xn(T,{get sentence(){return V(e)},get facts(){return V(i)}})}a(S);var E=n(S,2),O=e=>{var i=Tn();ye(i,21,()=>t.ask.options,ue,(e,r,i)=>{let o=f(()=>String(i+1));var u=wn();let d;var p=l(u),m=e=>{var t=Sn(),r=n(M(t)),i=G(r,!0);X(e=>J(i,e),[()=>W(`classroom.right`)]),H(e,t)},h=e=>{var t=Cn();H(e,t)};q(p,e=>{V(s)!==null&&V(o)===V(c)?e(m):V(s)===V(o)&&e(h,1)});var g=n(p);a(u),X(e=>{d=F(u,1,`button option svelte-1ck2o6b`,null,d,{right:V(s)!==null&&V(o)===V(c),wrong:V(s)===V(o)&&V(o)!==V(c)}),C(u,`aria-pressed`,V(s)===V(o)),u.disabled=V(s)!==null,J(g,` ${e??``}`)},[()=>t.say(V(r))]),Y(`click`,u,()=>_(V(o))),H(e,u)}),a(i),X(()=>C(i,`aria-labelledby`,`${r}-question`)),H(e,i)},k=e=>{var t=kn(),i=l(t),o=e=>{var t=Dn(),i=M(t);h(i);var a=n(i),o=e=>{var t=En();H(e,t)};q(a,e=>{V(u)?.as===`percent`&&e(o)}),X(()=>C(i,`aria-labelledby`,`${r}-question`)),re(i,()=>V(d),e=>D(d,e)),H(e,t)},s=e=>{var t=On();h(t),X(()=>C(t,`aria-labelledby`,`${r}-question`)),re(t,()=>V(d),e=>D(d,e)),H(e,t)};q(i,e=>{V(p)?e(o):e(s,-1)});var c=n(i,2),f=G(c,!0);a(t),X((e,t)=>{c.disabled=e,J(f,t)},[()=>String(V(d)??``).trim()===``,()=>W(`classroom.guess`)]),Be(`submit`,t,v),H(e,t)};q(E,e=>{t.ask.options?e(O):V(s)===null&&e(k,1)});var j=n(E,2),N=e=>{var t=An(),n=G(t,!0);X(e=>J(n,e),[()=>W(`classroom.reveal`)]),Y(`click`,t,()=>_(``)),H(e,t)};q(j,e=>{V(s)===null&&e(N)});var ee=n(j,2);let P;var te=l(ee),ne=e=>{var r=Mn(),i=M(r),a=e=>{var t=ge();X(e=>J(t,e),[()=>W(`classroom.verdict_${V(y)}`)]),H(e,t)};q(i,e=>{V(y)!==`shown`&&e(a)});var o=n(i,2),l=e=>{var t=Mn(),r=M(t),i=e=>{var t=ge();X(e=>J(t,e),[()=>W(`classroom.guessed`,{guess:V(u).as===`percent`?`${V(s)} %`:V(s)})]),H(e,t)};q(r,e=>{V(s)&&e(i)});var a=n(r),o=n(a),l=e=>{var t=he(),n=M(t);ye(n,17,()=>V(u).value,ue,(e,t)=>{je(e,{get token(){return V(t)}})}),H(e,t)},d=e=>{var t=jn(),n=G(t,!0);X(()=>{x(t,V(u).value),J(n,V(c))}),H(e,t)};q(o,e=>{V(u).as===`tokens`?e(l):e(d,-1)}),X(e=>J(a,` ${e??``} `),[()=>W(`classroom.it_is`)]),H(e,t)};q(o,e=>{t.ask.answer&&V(u)&&e(l)}),H(e,r)};q(te,e=>{V(y)&&e(ne)}),a(ee),o(ee,e=>D(g,e),()=>V(g)),a(b),X(()=>{C(b,`data-verdict`,V(y)||void 0),C(S,`id`,`${r}-question`),P=F(ee,1,`verdict svelte-1ck2o6b`,null,P,{kept:V(s)===null})}),H(e,b),w()}B([`click`]);var Fn=1500,In=e=>{let t=e.closest(`.dock`);return!!t&&getComputedStyle(t).position===`sticky`};function Ln(e,{point:t,page:n},r){let i=null,a=!0,o=()=>{if(!i||In(i))return;let{top:t,bottom:n,height:r}=i.getBoundingClientRect(),a=e.getBoundingClientRect().bottom,o=[...document.querySelectorAll(`.dock, .turns`)].map(e=>e.getBoundingClientRect().height),s=Math.max(0,...o);document.documentElement.style.setProperty(`--dock`,`${s}px`);let c=innerHeight-s,l=r+24<=c-a,u=r<=1.25*(c-a),d=l||u?n>c&&t>a+24:t>innerHeight*.6;t<a?i.scrollIntoView({block:`start`,behavior:`instant`}):d&&i.scrollIntoView({block:l?`end`:`start`,behavior:`instant`})},s=()=>{let e=z.page===n?document.querySelector(`[data-tour="${t}"]`):null;e!==i&&(i?.removeAttribute(`data-toured`),i=e,i?.setAttribute(`data-toured`,``)),a&&o()},c=e=>{a=e?.target instanceof Element&&!!e.target.closest(`.again`),a&&(clearTimeout(l),l=setTimeout(u,Fn),requestAnimationFrame(o))},l=setTimeout(u,Fn);function u(){document.querySelector(`.picture[aria-busy=true]`)||r()?l=setTimeout(u,Fn):c()}let d=[`wheel`,`pointerdown`,`keydown`];for(let e of d)addEventListener(e,c,{passive:!0});let f=new MutationObserver(s);f.observe(document.body,{childList:!0,subtree:!0});let p=new ResizeObserver(()=>{document.documentElement.style.setProperty(`--guide`,`${e.offsetHeight}px`),a&&o()});return p.observe(e),document.documentElement.style.setProperty(`--guide`,`${e.offsetHeight}px`),s(),()=>{f.disconnect(),p.disconnect(),clearTimeout(l);for(let e of d)removeEventListener(e,c);i?.removeAttribute(`data-toured`)}}var Rn=K(`<p> </p>`),zn=K(`<p class="here svelte-p79hai" aria-live="polite"><!></p>`),Bn=K(`<p class="try svelte-p79hai"><strong class="svelte-p79hai"> </strong> </p>`),Vn=K(`<a class="button svelte-p79hai"><!> </a>`),Hn=K(`<a class="button strong svelte-p79hai"> <!></a>`),Un=K(`<button class="button strong"> </button>`),Wn=K(`<div class="ways svelte-p79hai"><!> <!> <button class="button"><!> </button> <div class="more svelte-p79hai"><a> </a> <label class="small svelte-p79hai"><input type="checkbox" class="svelte-p79hai"/> </label></div></div>`),Gn=K(`<section aria-labelledby="tour-title"><div class="progress svelte-p79hai" aria-hidden="true"><span class="svelte-p79hai"></span></div> <div class="words svelte-p79hai"><p class="where svelte-p79hai"> </p> <!> <div id="tour-words"><!> <!> <!> <!></div></div> <!></section>`);function Kn(e,t){I(t,!0);let r=f(()=>({...z.trace?.shape})),s=e=>le(e[U.language],U.language,V(r)),c=f(()=>$.facts(t.step)),u=f(()=>V(c)?(t.step.here??[]).findIndex(e=>ht(e,V(c))):-1),d=f(()=>$.neighbour(1)),p=f(()=>$.neighbour(-1)),m=e=>!z.present||$.beats(t.step)[$.beat]===e,g=f(()=>!t.step.ask||$.guess(t.step)!==null);L(()=>$.saw(t.step)),L(()=>{let e=new AbortController;return z.trace?.model===z.model&&!z.busy&&$.ask(t.step,e.signal).catch(()=>void 0),()=>e.abort()});let _;L(()=>Ln(_,{point:t.step.point,page:t.step.page},()=>!!t.step.here&&!$.facts(t.step)));function v(e){e.key===`Escape`&&(e.preventDefault(),z.present?$.present(!1):$.leave())}function y(e){$.own(e),e&&(Dt.editing=!0)}var b=Gn();let x;var S=l(b),T=l(S);let E;a(S);var D=n(S,2),O=l(D),k=G(O),A=n(O,2);Ie(A,()=>z.present?`h1`:`h2`,!1,(e,n)=>{oe(e,()=>({class:`title`,id:`tour-title`,tabindex:`-1`,"aria-describedby":`tour-words`}),void 0,void 0,void 0,`svelte-p79hai`);var r=ge();X(e=>J(r,e),[()=>s(t.step.title)]),H(n,r)});var j=n(A,2),M=l(j),N=e=>{var n=Rn(),r=G(n,!0);X(e=>J(r,e),[()=>s(t.step.words)]),H(e,n)},ee=f(()=>m(`words`));q(M,e=>{V(ee)&&e(N)});var P=n(M,2),te=e=>{Pn(e,{get step(){return t.step},get ask(){return t.step.ask},say:s})},ne=f(()=>t.step.ask&&(m(`ask`)||m(`here`)&&V(g)));q(P,e=>{V(ne)&&e(te)});var re=n(P,2),ie=e=>{var n=zn(),r=l(n),i=e=>{{let n=f(()=>s(t.step.here[V(u)]));xn(e,{get sentence(){return V(n)},get facts(){return V(c)}})}};q(r,e=>{V(c)&&V(u)>=0&&e(i)}),a(n),X(()=>C(n,`data-claim`,V(u))),H(e,n)},ae=f(()=>t.step.here&&V(g)&&m(`here`));q(re,e=>{V(ae)&&e(ie)});var se=n(re,2),B=e=>{var r=Bn(),i=l(r),o=G(i,!0),c=n(i);a(r),X((e,t)=>{J(o,e),J(c,` ${t??``}`)},[()=>W(`tour.try`),()=>s(t.step.try)]),H(e,r)},ue=f(()=>t.step.try&&V(g)&&m(`try`));q(se,e=>{V(ue)&&e(B)}),a(j),a(D);var de=n(D,2),fe=e=>{var r=Wn(),o=l(r),s=e=>{var t=Vn(),r=l(t);R(r,{get paths(){return i.back},size:14});var o=n(r,1,!0);a(t),X((e,n)=>{C(t,`href`,e),J(o,n)},[()=>$.address(V(p)),()=>W(`tour.back`)]),H(e,t)};q(o,e=>{V(p)&&e(s)});var c=n(o,2),u=e=>{var t=Hn(),r=l(t,!0),o=n(r);R(o,{get paths(){return i.on},size:14}),a(t),X((e,n)=>{C(t,`href`,e),J(r,n)},[()=>$.address(V(d)),()=>W(`tour.next`)]),H(e,t)},f=e=>{var t=Un(),n=G(t,!0);X(e=>J(n,e),[()=>W(`tour.finish`)]),Y(`click`,t,()=>$.leave()),H(e,t)};q(c,e=>{V(d)?e(u):e(f,-1)});var m=n(c,2),g=l(m);R(g,{get paths(){return i.close},size:14});var _=n(g,1,!0);a(m);var v=n(m,2),b=l(v);let x;var S=G(b,!0),w=n(b,2),T=l(w);h(T);var E=n(T,1,!0);a(w),a(v),a(r),X((e,t,n,r)=>{J(_,e),x=F(b,1,`again small svelte-p79hai`,null,x,{strayed:$.strayed}),C(b,`href`,t),J(S,n),Me(T,z.own),J(E,r)},[()=>W(`tour.leave`),()=>$.address(t.step),()=>W(`tour.again`),()=>W(`classroom.own`)]),Y(`click`,m,()=>$.leave()),Y(`change`,T,e=>y(e.currentTarget.checked)),H(e,r)};q(de,e=>{z.present||e(fe)}),a(b),o(b,e=>_=e,()=>_),X((e,t)=>{x=F(b,1,`card svelte-p79hai`,null,x,{presented:z.present}),E=ce(T,``,E,{width:`${100*($.at+1)/$.steps.length}%`}),J(k,`${e??``}${t??``}`)},[()=>$.given&&$.given.steps.some(e=>e.name===t.step.name)?`${s($.given.title)} · `:``,()=>W(`tour.where`,{at:$.at+1,all:$.steps.length})]),Y(`keydown`,b,v),H(e,b),w()}B([`keydown`,`click`,`change`]);var qn=K(`<div class="failure svelte-1h685s2"><!></div>`),Jn=K(`<section class="offer svelte-1h685s2"><p> </p> <a class="button strong svelte-1h685s2"> </a> <button class="button"><!> </button></section>`),Yn=K(`<div class="guide svelte-1h685s2"><!> <!></div>`);function Xn(e,t){I(t,!1),T();var r=Yn(),o=l(r),s=e=>{var t=qn(),n=l(t);ae(n,{get failure(){return $.failure},retry:()=>$.open()}),a(t),H(e,t)};q(o,e=>{$.failure&&e(s)});var c=n(o,2),u=e=>{Kn(e,{get step(){return $.step}})},d=e=>{var t=Jn(),r=l(t),o=G(r,!0),s=n(r,2),c=G(s,!0),u=n(s,2),d=l(u);R(d,{get paths(){return i.close},size:14});var f=n(d,1,!0);a(u),a(t),X((e,n,r,i)=>{C(t,`aria-label`,e),J(o,n),C(s,`href`,$.entrance),J(c,r),J(f,i)},[()=>W(`tour.name`),()=>W(`tour.offer`,{n:$.steps.length}),()=>W(`tour.start`),()=>W(`tour.decline`)]),Y(`click`,u,()=>$.decline()),H(e,t)};q(c,e=>{$.step?e(u):$.offered&&!Ve&&e(d,1)}),a(r),H(e,r),w()}B([`click`]);var Zn=(e=>(e[e.Border=-1]=`Border`,e[e.Data=0]=`Data`,e[e.Function=1]=`Function`,e[e.Position=2]=`Position`,e[e.Timing=3]=`Timing`,e[e.Alignment=4]=`Alignment`,e))(Zn||{}),Qn=[0,1],$n=[1,0],er=[2,3],tr=[3,2],nr={L:Qn,M:$n,Q:er,H:tr},rr=/^\d*$/,ir=/^[A-Z0-9 $%*+./:-]*$/,ar=`0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ $%*+-./:`,or=1,sr=40,cr=3,lr=3,ur=40,dr=10,fr=[[-1,7,10,15,20,26,18,20,24,30,18,20,24,26,30,22,24,28,30,28,28,28,28,30,30,26,28,30,30,30,30,30,30,30,30,30,30,30,30,30,30],[-1,10,16,26,18,24,16,18,22,22,26,30,22,22,24,24,28,28,26,26,26,26,28,28,28,28,28,28,28,28,28,28,28,28,28,28,28,28,28,28,28],[-1,13,22,18,26,18,24,18,22,20,24,28,26,24,20,30,24,28,28,26,30,28,30,30,30,30,28,30,30,30,30,30,30,30,30,30,30,30,30,30,30],[-1,17,28,22,16,22,28,26,26,24,28,24,28,22,24,24,30,28,28,26,28,30,24,30,30,30,30,30,30,30,30,30,30,30,30,30,30,30,30,30,30]],pr=[[-1,1,1,1,1,1,2,2,2,2,4,4,4,4,4,6,6,6,6,7,8,8,9,9,10,12,12,12,13,14,15,16,17,18,19,19,20,21,22,24,25],[-1,1,1,1,2,2,4,4,4,5,5,5,8,9,9,10,10,11,13,14,16,17,17,18,20,21,23,25,26,28,29,31,33,35,37,38,40,43,45,47,49],[-1,1,1,2,2,4,4,6,6,8,8,8,10,12,16,12,17,16,18,21,20,23,23,25,27,29,34,34,35,38,40,43,45,48,51,53,56,59,62,65,68],[-1,1,1,2,4,4,4,5,6,8,8,11,11,16,16,18,16,19,21,25,25,25,34,30,32,35,37,40,42,45,48,51,54,57,60,63,66,70,74,77,81]],mr=class{constructor(e,t,n,r){if(this.version=e,this.ecc=t,e<or||e>sr)throw RangeError(`Version value out of range`);if(r<-1||r>7)throw RangeError(`Mask value out of range`);this.size=e*4+17;let i=Array.from({length:this.size}).fill(!1);for(let e=0;e<this.size;e++)this.modules.push(i.slice()),this.types.push(i.map(()=>0));this.drawFunctionPatterns();let a=this.addEccAndInterleave(n);if(this.drawCodewords(a),r===-1){let e=1e9;for(let t=0;t<8;t++){this.applyMask(t),this.drawFormatBits(t);let n=this.getPenaltyScore();n<e&&(r=t,e=n),this.applyMask(t)}}this.mask=r,this.applyMask(r),this.drawFormatBits(r)}size;mask;modules=[];types=[];getModule(e,t){return e>=0&&e<this.size&&t>=0&&t<this.size&&this.modules[t][e]}drawFunctionPatterns(){for(let e=0;e<this.size;e++)this.setFunctionModule(6,e,e%2==0,Zn.Timing),this.setFunctionModule(e,6,e%2==0,Zn.Timing);this.drawFinderPattern(3,3),this.drawFinderPattern(this.size-4,3),this.drawFinderPattern(3,this.size-4);let e=this.getAlignmentPatternPositions(),t=e.length;for(let n=0;n<t;n++)for(let r=0;r<t;r++)n===0&&r===0||n===0&&r===t-1||n===t-1&&r===0||this.drawAlignmentPattern(e[n],e[r]);this.drawFormatBits(0),this.drawVersion()}drawFormatBits(e){let t=this.ecc[1]<<3|e,n=t;for(let e=0;e<10;e++)n=n<<1^(n>>>9)*1335;let r=(t<<10|n)^21522;for(let e=0;e<=5;e++)this.setFunctionModule(8,e,gr(r,e));this.setFunctionModule(8,7,gr(r,6)),this.setFunctionModule(8,8,gr(r,7)),this.setFunctionModule(7,8,gr(r,8));for(let e=9;e<15;e++)this.setFunctionModule(14-e,8,gr(r,e));for(let e=0;e<8;e++)this.setFunctionModule(this.size-1-e,8,gr(r,e));for(let e=8;e<15;e++)this.setFunctionModule(8,this.size-15+e,gr(r,e));this.setFunctionModule(8,this.size-8,!0)}drawVersion(){if(this.version<7)return;let e=this.version;for(let t=0;t<12;t++)e=e<<1^(e>>>11)*7973;let t=this.version<<12|e;for(let e=0;e<18;e++){let n=gr(t,e),r=this.size-11+e%3,i=Math.floor(e/3);this.setFunctionModule(r,i,n),this.setFunctionModule(i,r,n)}}drawFinderPattern(e,t){for(let n=-4;n<=4;n++)for(let r=-4;r<=4;r++){let i=Math.max(Math.abs(r),Math.abs(n)),a=e+r,o=t+n;a>=0&&a<this.size&&o>=0&&o<this.size&&this.setFunctionModule(a,o,i!==2&&i!==4,Zn.Position)}}drawAlignmentPattern(e,t){for(let n=-2;n<=2;n++)for(let r=-2;r<=2;r++)this.setFunctionModule(e+r,t+n,Math.max(Math.abs(r),Math.abs(n))!==1,Zn.Alignment)}setFunctionModule(e,t,n,r=Zn.Function){this.modules[t][e]=n,this.types[t][e]=r}addEccAndInterleave(e){let t=this.version,n=this.ecc;if(e.length!==jr(t,n))throw RangeError(`Invalid argument`);let r=pr[n[0]][t],i=fr[n[0]][t],a=Math.floor(Ar(t)/8),o=r-a%r,s=Math.floor(a/r),c=[],l=Mr(i);for(let t=0,n=0;t<r;t++){let r=e.slice(n,n+s-i+(t<o?0:1));n+=r.length;let a=Nr(r,l);t<o&&r.push(0),c.push(r.concat(a))}let u=[];for(let e=0;e<c[0].length;e++)c.forEach((t,n)=>{(e!==s-i||n>=o)&&u.push(t[e])});return u}drawCodewords(e){if(e.length!==Math.floor(Ar(this.version)/8))throw RangeError(`Invalid argument`);let t=0;for(let n=this.size-1;n>=1;n-=2){n===6&&(n=5);for(let r=0;r<this.size;r++)for(let i=0;i<2;i++){let a=n-i,o=n+1&2?r:this.size-1-r;!this.types[o][a]&&t<e.length*8&&(this.modules[o][a]=gr(e[t>>>3],7-(t&7)),t++)}}}applyMask(e){if(e<0||e>7)throw RangeError(`Mask value out of range`);for(let t=0;t<this.size;t++)for(let n=0;n<this.size;n++){let r;switch(e){case 0:r=(n+t)%2==0;break;case 1:r=t%2==0;break;case 2:r=n%3==0;break;case 3:r=(n+t)%3==0;break;case 4:r=(Math.floor(n/3)+Math.floor(t/2))%2==0;break;case 5:r=n*t%2+n*t%3==0;break;case 6:r=(n*t%2+n*t%3)%2==0;break;case 7:r=((n+t)%2+n*t%3)%2==0;break;default:throw Error(`Unreachable`)}!this.types[t][n]&&r&&(this.modules[t][n]=!this.modules[t][n])}}getPenaltyScore(){let e=0;for(let t=0;t<this.size;t++){let n=!1,r=0,i=[0,0,0,0,0,0,0];for(let a=0;a<this.size;a++)this.modules[t][a]===n?(r++,r===5?e+=cr:r>5&&e++):(this.finderPenaltyAddHistory(r,i),n||(e+=this.finderPenaltyCountPatterns(i)*ur),n=this.modules[t][a],r=1);e+=this.finderPenaltyTerminateAndCount(n,r,i)*ur}for(let t=0;t<this.size;t++){let n=!1,r=0,i=[0,0,0,0,0,0,0];for(let a=0;a<this.size;a++)this.modules[a][t]===n?(r++,r===5?e+=cr:r>5&&e++):(this.finderPenaltyAddHistory(r,i),n||(e+=this.finderPenaltyCountPatterns(i)*ur),n=this.modules[a][t],r=1);e+=this.finderPenaltyTerminateAndCount(n,r,i)*ur}for(let t=0;t<this.size-1;t++)for(let n=0;n<this.size-1;n++){let r=this.modules[t][n];r===this.modules[t][n+1]&&r===this.modules[t+1][n]&&r===this.modules[t+1][n+1]&&(e+=lr)}let t=0;for(let e of this.modules)t=e.reduce((e,t)=>e+ +!!t,t);let n=this.size*this.size,r=Math.ceil(Math.abs(t*20-n*10)/n)-1;return e+=r*dr,e}getAlignmentPatternPositions(){if(this.version===1)return[];{let e=Math.floor(this.version/7)+2,t=this.version===32?26:Math.ceil((this.version*4+4)/(e*2-2))*2,n=[6];for(let r=this.size-7;n.length<e;r-=t)n.splice(1,0,r);return n}}finderPenaltyCountPatterns(e){let t=e[1],n=t>0&&e[2]===t&&e[3]===t*3&&e[4]===t&&e[5]===t;return(n&&e[0]>=t*4&&e[6]>=t?1:0)+(n&&e[6]>=t*4&&e[0]>=t?1:0)}finderPenaltyTerminateAndCount(e,t,n){return e&&(this.finderPenaltyAddHistory(t,n),t=0),t+=this.size,this.finderPenaltyAddHistory(t,n),this.finderPenaltyCountPatterns(n)}finderPenaltyAddHistory(e,t){t[0]===0&&(e+=this.size),t.pop(),t.unshift(e)}};function hr(e,t,n){if(t<0||t>31||e>>>t)throw RangeError(`Value out of range`);for(let r=t-1;r>=0;r--)n.push(e>>>r&1)}function gr(e,t){return!!(e>>>t&1)}var _r=class{constructor(e,t,n){if(this.mode=e,this.numChars=t,this.bitData=n,t<0)throw RangeError(`Invalid argument`);this.bitData=n.slice()}getData(){return this.bitData.slice()}},vr=[1,10,12,14],yr=[2,9,11,13],br=[4,8,16,16];function xr(e,t){return e[Math.floor((t+7)/17)+1]}function Sr(e){let t=[];for(let n of e)hr(n,8,t);return new _r(br,e.length,t)}function Cr(e){if(!Er(e))throw RangeError(`String contains non-numeric characters`);let t=[];for(let n=0;n<e.length;){let r=Math.min(e.length-n,3);hr(Number.parseInt(e.substring(n,n+r),10),r*3+1,t),n+=r}return new _r(vr,e.length,t)}function wr(e){if(!Dr(e))throw RangeError(`String contains unencodable characters in alphanumeric mode`);let t=[],n=0;for(;n+2<=e.length;n+=2){let r=ar.indexOf(e.charAt(n))*45;r+=ar.indexOf(e.charAt(n+1)),hr(r,11,t)}return n<e.length&&hr(ar.indexOf(e.charAt(n)),6,t),new _r(yr,e.length,t)}function Tr(e){return e===``?[]:Er(e)?[Cr(e)]:Dr(e)?[wr(e)]:[Sr(kr(e))]}function Er(e){return rr.test(e)}function Dr(e){return ir.test(e)}function Or(e,t){let n=0;for(let r of e){let e=xr(r.mode,t);if(r.numChars>=1<<e)return 1/0;n+=4+e+r.bitData.length}return n}function kr(e){e=encodeURI(e);let t=[];for(let n=0;n<e.length;n++)e.charAt(n)===`%`?(t.push(Number.parseInt(e.substring(n+1,n+3),16)),n+=2):t.push(e.charCodeAt(n));return t}function Ar(e){if(e<or||e>sr)throw RangeError(`Version number out of range`);let t=(16*e+128)*e+64;if(e>=2){let n=Math.floor(e/7)+2;t-=(25*n-10)*n-55,e>=7&&(t-=36)}return t}function jr(e,t){return Math.floor(Ar(e)/8)-fr[t[0]][e]*pr[t[0]][e]}function Mr(e){if(e<1||e>255)throw RangeError(`Degree out of range`);let t=[];for(let n=0;n<e-1;n++)t.push(0);t.push(1);let n=1;for(let r=0;r<e;r++){for(let e=0;e<t.length;e++)t[e]=Pr(t[e],n),e+1<t.length&&(t[e]^=t[e+1]);n=Pr(n,2)}return t}function Nr(e,t){let n=t.map(e=>0);for(let r of e){let e=r^n.shift();n.push(0),t.forEach((t,r)=>n[r]^=Pr(t,e))}return n}function Pr(e,t){if(e>>>8||t>>>8)throw RangeError(`Byte out of range`);let n=0;for(let r=7;r>=0;r--)n=n<<1^(n>>>7)*285,n^=(t>>>r&1)*e;return n}function Fr(e,t,n=1,r=40,i=-1,a=!0){if(!(or<=n&&n<=r&&r<=sr)||i<-1||i>7)throw RangeError(`Invalid value`);let o,s;for(o=n;;o++){let n=jr(o,t)*8,i=Or(e,o);if(i<=n){s=i;break}if(o>=r)throw RangeError(`Data too long`)}for(let e of[$n,er,tr])a&&s<=jr(o,e)*8&&(t=e);let c=[];for(let t of e){hr(t.mode[0],4,c),hr(t.numChars,xr(t.mode,o),c);for(let e of t.getData())c.push(e)}let l=jr(o,t)*8;hr(0,Math.min(4,l-c.length),c),hr(0,(8-c.length%8)%8,c);for(let e=236;c.length<l;e^=253)hr(e,8,c);let u=Array.from({length:Math.ceil(c.length/8)},()=>0);return c.forEach((e,t)=>u[t>>>3]|=e<<7-(t&7)),new mr(o,t,u,i)}function Ir(e,t){let{ecc:n=`L`,boostEcc:r=!1,minVersion:i=1,maxVersion:a=40,maskPattern:o=-1,border:s=1}=t||{},c=typeof e==`string`?Tr(e):Array.isArray(e)?[Sr(e)]:void 0;if(!c)throw Error(`uqr only supports encoding string and binary data, but got: ${typeof e}`);let l=Fr(c,nr[n],i,a,o,r),u=Lr({version:l.version,maskPattern:l.mask,size:l.size,data:l.modules,types:l.types},s);return t?.invert&&(u.data=u.data.map(e=>e.map(e=>!e))),t?.onEncoded?.(u),u}function Lr(e,t=1){if(!t)return e;let{size:n}=e,r=n+t*2;e.size=r,e.data.forEach(e=>{for(let n=0;n<t;n++)e.unshift(!1),e.push(!1)});for(let n=0;n<t;n++)e.data.unshift(Array.from({length:r},e=>!1)),e.data.push(Array.from({length:r},e=>!1));let i=Zn.Border;e.types.forEach(e=>{for(let n=0;n<t;n++)e.unshift(i),e.push(i)});for(let n=0;n<t;n++)e.types.unshift(Array.from({length:r},e=>i)),e.types.push(Array.from({length:r},e=>i));return e}var Rr=K(`<p class="failed svelte-12s4l6k" role="alert"> </p>`),zr=K(`<p class="command"><code class="svelte-12s4l6k">cutaway explore --remote</code></p>`),Br=K(`<svg role="img" class="svelte-12s4l6k"><path></path></svg> <p class="link svelte-12s4l6k"><a target="_blank" rel="noopener" class="svelte-12s4l6k"> </a></p> <button class="button"> </button> <p class="quiet"> </p> <!>`,1),Vr=K(`<div class="waiting svelte-12s4l6k" aria-hidden="true"></div>`),Hr=K(`<dialog aria-labelledby="remote-title" class="svelte-12s4l6k"><header class="svelte-12s4l6k"><h2 id="remote-title"> </h2> <button class="close svelte-12s4l6k"><!></button></header> <!> <!></dialog>`);function Ur(e,r){I(r,!0);let s,c=A(``),u=f(()=>t.link?Ir(t.link,{border:2}):null),d=f(()=>V(u)?V(u).data.flatMap((e,t)=>e.map((e,n)=>e?`M${n} ${t}h1v1h-1z`:``)).join(``):``);L(()=>{s.showModal(),t.begin().catch(e=>D(c,String(e),!0))});let p=A(!1),m=()=>void navigator.clipboard?.writeText(t.link).then(()=>D(p,!0),()=>void 0);var h=Hr(),g=l(h),_=l(g),v=G(_,!0),y=n(_,2),b=l(y);R(b,{get paths(){return i.close}}),a(y),a(g);var x=n(g,2),S=e=>{var t=Rr(),n=G(t,!0);X(()=>J(n,V(c))),H(e,t)};q(x,e=>{V(c)&&e(S)});var T=n(x,2),E=e=>{var r=Br(),i=M(r),o=G(i),s=n(i,2),c=l(s),f=G(c,!0);a(s);var h=n(s,2),g=G(h,!0),_=n(h,2),v=G(_,!0),y=n(_,2),b=e=>{var t=zr();H(e,t)};q(y,e=>{t.begun?.address||e(b)}),X((e,n,r)=>{C(i,`viewBox`,`0 0 ${V(u).size??``} ${V(u).size??``}`),C(i,`aria-label`,e),C(o,`d`,V(d)),C(c,`href`,t.link),J(f,t.link),J(g,n),J(v,r)},[()=>W(`classroom.code`),()=>V(p)?W(`classroom.copied`):W(`classroom.copy`),()=>t.begun?.address?W(`classroom.remote_network`):W(`classroom.remote_here`)]),Y(`click`,h,m),H(e,r)},O=e=>{var t=Vr();H(e,t)};q(T,e=>{V(u)?e(E):V(c)||e(O,1)}),a(h),o(h,e=>s=e,()=>s),X((e,t)=>{J(v,e),C(y,`aria-label`,t)},[()=>W(`classroom.remote`),()=>W(`shell.close`)]),Be(`close`,h,function(...e){r.onclose?.apply(this,e)}),Y(`click`,y,()=>s.close()),H(e,h),w()}B([`click`]);var Wr=K(`<span class="dot svelte-vhtzdq" aria-hidden="true"></span>`),Gr=K(`<button class="button"> <!></button>`),Kr=K(`<section class="bar svelte-vhtzdq"><button class="button"><!></button> <button class="button strong"><!></button> <!> <button class="button"> </button> <button class="button"><!> </button></section> <!>`,1);function qr(e,r){I(r,!0);let o=A(!1),s=e=>le(e?.[U.language]??``,U.language,{...z.trace?.shape}),c=f(()=>!$.step||!$.neighbour(1)&&$.beat===$.beats($.step).length-1),u=f(()=>!$.step||!$.neighbour(-1)&&$.beat===0);function d(e){e===`play`?document.querySelector(`[data-play]`)?.click():$.step?$.turn(e===`next`?1:-1):document.body.dispatchEvent(new KeyboardEvent(`keydown`,{key:e===`next`?`ArrowRight`:`ArrowLeft`,bubbles:!0}))}L(()=>t.begun?t.listen(d):void 0),L(()=>{if(!t.listening)return;let{step:e}=$;t.tell({title:e?s(e.title):W(`${z.page}.title`),at:$.at+1,all:e?$.steps.length:0,part:e?$.beats(e)[$.beat]:``,notes:s(e?.notes),next:s($.neighbour(1)?.title),language:U.language})});function p(){document.fullscreenElement?document.exitFullscreen():document.documentElement.requestFullscreen?.().catch(()=>void 0)}var m=Kr(),h=M(m),g=l(h),_=l(g);R(_,{get paths(){return i.back},size:18}),a(g);var v=n(g,2),y=l(v);R(y,{get paths(){return i.on},size:18}),a(v);var b=n(v,2),x=e=>{var r=Gr(),i=l(r,!0),s=n(i),c=e=>{var t=Wr();H(e,t)};q(s,e=>{t.listening&&e(c)}),a(r),X(e=>{C(r,`aria-pressed`,V(o)),J(i,e)},[()=>W(`classroom.remote`)]),Y(`click`,r,()=>D(o,!V(o))),H(e,r)};q(b,e=>{$.remote&&e(x)});var S=n(b,2),T=G(S,!0),E=n(S,2),O=l(E);R(O,{get paths(){return i.close},size:16});var k=n(O,1,!0);a(E),a(h);var j=n(h,2),N=e=>{Ur(e,{onclose:()=>D(o,!1)})};q(j,e=>{V(o)&&e(N)}),X((e,t,n,r,i)=>{C(h,`aria-label`,e),g.disabled=V(u),C(g,`aria-label`,t),v.disabled=V(c)&&!!$.step,C(v,`aria-label`,n),J(T,r),J(k,i)},[()=>W(`classroom.presenting`),()=>W(`tour.back`),()=>W(`tour.next`),()=>W(`classroom.whole`),()=>W(`classroom.end`)]),Y(`click`,g,()=>d(`back`)),Y(`click`,v,()=>d(`next`)),Y(`click`,S,p),Y(`click`,E,()=>$.present(!1)),H(e,m),w()}B([`click`]);var Jr=K(`<p class="veil svelte-1n46o8q"> </p>`),Yr=K(`<div class="failure svelte-1n46o8q"><!></div>`),Xr=K(`<a class="skip svelte-1n46o8q" href="#page-title"> </a> <div><!> <!> <!> <main id="page"><!> <!> <!> <!> <!> <!></main></div> <!> <!> <!>`,1);function Zr(e,t){I(t,!0);let i=f(()=>ft.find(e=>e.name===z.page)??ft[0]),o=f(()=>!z.trace||k(z.trace.map,V(i).views)),s=f(()=>V(i).load().catch(async e=>{throw await r()||Re.back().then(()=>location.reload()),e}));L(()=>{document.title=`${W(`${V(i).name}.title`)} · Cutaway`});let c=null;L(()=>{let e={page:V(i).name,step:$.step?.name??``},t=c&&(e.step===c.step?e.page===c.page?``:`page-title`:e.step?`tour-title`:`page-title`);c=e,t&&V(s).then(ze).then(()=>document.getElementById(t)?.focus({preventScroll:!0}))});let u=A(Se(Ve?.bare??!1));L(()=>{document.documentElement.toggleAttribute(`data-presenting`,z.present),document.documentElement.toggleAttribute(`data-pointing`,z.present&&!!$.step)}),ee(()=>{de.refresh().catch(()=>void 0),We||$.open()});var p=Xr();Be(`keydown`,d,e=>Dt.press(e));var m=M(p),h=G(m,!0),_=n(m,2);let v;var y=l(_);Kt(y,{});var b=n(y,2);Qt(b,{});var x=n(b,2);Xn(x,{});var S=n(x,2);let C;var T=l(S),E=e=>{var t=Jr(),n=G(t,!0);X(e=>J(n,e),[()=>W(`classroom.veil`)]),H(e,t)};q(T,e=>{$.veiled&&e(E)});var O=n(T,2);Jt(O,{});var j=n(O,2),N=e=>{vn(e,{onclose:()=>D(u,!1)})};q(j,e=>{V(u)&&V(i).name===`predict`&&!$.step&&e(N)});var P=n(j,2),te=e=>{let t=f(()=>z.notOpened);var n=Yr(),r=l(n);ae(r,{get failure(){return V(t).failure},get model(){return V(t).model},retry:()=>z.use(V(t).model)}),a(n),H(e,n)};q(P,e=>{z.notOpened&&e(te)});var ne=n(P,2),re=e=>{var t=Yr(),n=l(t);ae(n,{get failure(){return z.failure},retry:()=>z.again()}),a(t),H(e,t)};q(ne,e=>{z.failure&&e(re)});var R=n(ne,2),ie=e=>{ot(e,{})},oe=e=>{var t=he(),n=M(t);fe(n,()=>V(s),null,(e,t)=>{var n=he(),r=M(n);Oe(r,()=>V(i).name,e=>{var n=he(),r=M(n),a=e=>{var n=he(),r=M(n);Ee(r,()=>V(t).default,(e,t)=>{t(e,{})}),H(e,n)},s=e=>{dn(e,{get page(){return V(i)}})};q(r,e=>{V(o)?e(a):e(s,-1)}),H(e,n)}),H(e,n)},(e,t)=>{var n=Yr(),r=l(n);{let e=f(()=>({code:`page`,what:String(V(t)),remedy:``,values:{}}));ae(r,{get failure(){return V(e)},retry:()=>location.reload()})}a(n),H(e,n)}),H(e,t)};q(R,e=>{z.beside?e(ie):e(oe,-1)}),a(S),a(_);var se=n(_,2),ce=e=>{qr(e,{})};q(se,e=>{z.present&&e(ce)});var B=n(se,2);tn(B,{});var le=n(B,2);g(le,{}),X(e=>{J(h,e),v=F(_,1,`app svelte-1n46o8q`,null,v,{two:z.beside}),C=F(S,1,`svelte-1n46o8q`,null,C,{veiled:$.veiled})},[()=>W(`shell.skip`)]),Y(`click`,m,e=>{e.preventDefault(),document.getElementById(`page-title`)?.focus()}),H(e,p),w()}B([`click`]);var Qr=document.getElementById(`app`);function $r(){U.start(z.start()),qe(),ei(Zr)}function ei(e){Qr.replaceChildren(),we(e,{target:Qr})}if(Ve){let e=Ve;Q(async()=>{let{openSite:e}=await import(`./site.js`);return{openSite:e}},[],import.meta.url).then(({openSite:t})=>{ne(t(e)),$r()})}else/^#\/remote\?/.test(location.hash)?(U.start({}),Q(async()=>{let{default:e}=await import(`./Remote.js`);return{default:e}},__vite__mapDeps([34,1,2,35]),import.meta.url).then(({default:e})=>ei(e))):$r();export{Dt as n,Q as r,ln as t};

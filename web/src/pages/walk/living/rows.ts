@@ -281,7 +281,7 @@ let heat: { of: unknown; scale: Uint32Array; canvas: HTMLCanvasElement } | null 
 function painted(found: NonNullable<Scene['matrix']>): HTMLCanvasElement {
   const scale = palette.signed;
   if (heat && heat.of === found.values && heat.scale === scale) return heat.canvas;
-  const canvas = heat?.canvas ?? document.createElement('canvas');
+  const canvas = document.createElement('canvas'); // another matrix is another picture: a drawing that moves holds both
   canvas.width = found.columns;
   canvas.height = found.rows;
   const pen = canvas.getContext('2d')!;

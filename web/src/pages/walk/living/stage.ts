@@ -1,40 +1,34 @@
-/** Where the scene is played: the clock, the camera's ways, painting only what changed, and what lies under a point. */
+/** Where the scene is played: the clock, the camera's ways, painting only what changed. */
 
-import { el, picture } from '../../../lib/svg';
+import type { Part, Pieces } from './drawing';
+import { edges } from './ends';
+import { hit, where, type Hit } from './hit';
 import type { Ink } from './ink';
-import { BLOCK, isHeads, isTable, lane, type Station } from './layout';
-import { arcs, ending, floors, guesses, loop, names, rivers, headArcs, swellings, tied, words } from './machine';
-import { half, rows } from './rows';
-import { wires } from './wires';
+import { BLOCK, type Station } from './layout';
+import { drawFront, drawMoving, drawStill } from './painting';
 import type { Level, Scene } from './scene';
-import { Pictures, SvgPen } from './svgpen';
-import { travel } from './travel';
+import { type Pictures, SvgPen } from './svgpen';
 
 const GLIDE = 0.75; // seconds from one stop to the next when a hand steps
 const GHOST = 0.22; // how much is seen of what is not made yet, while it is being made
 const WAITS = 0.5; // and while nothing moves
+const REPAINTS = 3; // frames in which a picture that is slow to paint is painted once while the camera moves; between, the last one is stretched
+const SLOW = 5; // milliseconds that are slow
 const WIDEST = 128; // pixels that a column has at most while the whole machine is seen
-
-export interface Hit {
-  column: number;
-  station: Station | null;
-  /** A place, and which of its numbers, where single numbers can be told apart. */
-  name: string;
-  cell: number;
-  value: number | null;
-  /** Of a table: the token that looks, within the window. */
-  row: number | null;
-  head: number;
-  matrix: boolean;
-}
 
 export class Stage {
   onstop: (stop: number) => void = () => undefined;
   onend: () => void = () => undefined;
   #canvas: HTMLCanvasElement | null = null;
   #pen: CanvasRenderingContext2D | null = null;
+  /** All that does not move between two stops, on paper: what is opaque is copied, not blended. */
   #still = document.createElement('canvas');
-  #stillPen = this.#still.getContext('2d')!;
+  #stillPen = this.#still.getContext('2d', { alpha: false })!;
+  /** Where the camera was when it was painted, how long that took, and how many frames ago. */
+  #from = { sx: 1, sy: 1, ox: 0, oy: 0 };
+  #took = 0;
+  #paints = 0;
+  #old = 0;
   /** Names and words, over all that moves. */
   #front = document.createElement('canvas');
   #frontPen = this.#front.getContext('2d')!;
@@ -70,7 +64,7 @@ export class Stage {
       this.#placed = false;
     }
     this.#canvas = canvas;
-    this.#pen = canvas.getContext('2d');
+    this.#pen = canvas.getContext('2d', { alpha: false });
     this.#ink = ink;
     scene.width = width;
     scene.height = height;
@@ -140,6 +134,8 @@ export class Stage {
     this.dirty();
   }
   #waited = 0;
+  /** Whether it is only the camera that has asked for a new picture. */
+  #moved = false;
 
   rest(): void {
     cancelAnimationFrame(this.#frame);
@@ -148,6 +144,7 @@ export class Stage {
   }
   dirty(): void {
     this.#dirty = true;
+    this.#moved = false;
     if (!this.#frame && this.#pen) this.#frame = requestAnimationFrame(this.#tick);
   }
 
@@ -157,14 +154,19 @@ export class Stage {
     const started = performance.now();
     this.#advance(seconds);
     const { camera } = this.scene;
+    const changed = this.#dirty && !this.#moved;
+    this.#moved = camera.moving;
     if (camera.moving) {
       camera.step(seconds);
       this.#dirty = true;
     }
-    if (this.#dirty || (this.#frontStop !== this.scene.stop && this.scene.near > 0)) this.#paintStill();
+    const due = this.#dirty || (this.#frontStop !== this.scene.stop && this.scene.near > 0);
+    const stretched = due && camera.moving && !changed && this.#took > SLOW && ++this.#old < REPAINTS;
+    if (due && !stretched) this.#paintStill();
     if (this.#dirty || this.#frontStop !== this.scene.stop) this.#paintFront();
     this.#dirty = camera.moving;
     this.#compose();
+    if (due && !stretched) this.#took = performance.now() - started;
     if (this.#last && this.#going()) this.#times[this.#count++ % 512] = performance.now() - started;
     this.#last = now;
     if (this.#going()) this.#frame = requestAnimationFrame(this.#tick);
@@ -202,37 +204,25 @@ export class Stage {
   }
 
   #paintStill(): void {
-    this.#clear(this.#stillPen);
-    if (this.scene.count) this.#drawStill(this.#stillPen);
+    this.#paints++;
+    const pen = this.#stillPen;
+    const { sx, sy, ox, oy } = this.scene.camera;
+    Object.assign(this.#from, { sx, sy, ox, oy });
+    this.#old = 0;
+    pen.setTransform(this.#dense, 0, 0, this.#dense, 0, 0);
+    pen.globalAlpha = 1;
+    pen.fillStyle = this.#ink!.paper;
+    pen.fillRect(0, 0, this.scene.width, this.scene.height);
+    if (this.scene.count) drawStill(this.scene, pen, this.#ink!);
   }
-  #clear(pen: CanvasRenderingContext2D): void {
+  #paintFront(): void {
+    this.#paints++;
+    this.#frontStop = this.scene.stop;
+    const pen = this.#frontPen;
     pen.setTransform(this.#dense, 0, 0, this.#dense, 0, 0);
     pen.clearRect(0, 0, this.scene.width, this.scene.height);
     pen.globalAlpha = 1;
-  }
-  #drawStill(pen: CanvasRenderingContext2D): void {
-    const { scene } = this;
-    const ink = this.#ink!;
-    floors(scene, pen, ink);
-    tied(scene, pen, ink, 1 - scene.near);
-    const far = 1 - scene.near;
-    rivers(scene, pen, ink);
-    arcs(scene, pen, ink, far);
-    headArcs(scene, pen, far, scene.dark);
-    swellings(scene, pen, ink, far);
-    wires(scene, pen, ink, scene.near);
-    rows(scene, pen, ink);
-    guesses(scene, pen, ink);
-  }
-
-  #paintFront(): void {
-    this.#frontStop = this.scene.stop;
-    this.#clear(this.#frontPen);
-    if (this.scene.count) this.#drawFront(this.#frontPen);
-  }
-  #drawFront(pen: CanvasRenderingContext2D): void {
-    names(this.scene, pen, this.#ink!);
-    words(this.scene, pen, this.#ink!);
+    if (this.scene.count) drawFront(this.scene, pen, this.#ink!);
   }
 
   #compose(): void {
@@ -251,122 +241,74 @@ export class Stage {
       const [x0, x1, y0, y1] = [part.x0, part.x1, part.y0, part.y1].map((one) => Math.round(one * d)) as [number, number, number, number];
       if (x1 <= x0 || y1 <= y0) continue;
       pen.globalAlpha = part.alpha;
-      pen.drawImage(still, x0, y0, x1 - x0, y1 - y0, x0, y0, x1 - x0, y1 - y0);
+      this.#copy(pen, x0, y0, x1 - x0, y1 - y0);
     }
     pen.setTransform(d, 0, 0, d, 0, 0);
     pen.globalAlpha = 1;
-    this.#moving(pen, ink, ghost, () => {
+    drawMoving(scene, pen, ink, ghost, () => {
       pen.setTransform(1, 0, 0, 1, 0, 0);
       pen.globalAlpha = 1;
-      pen.drawImage(this.#front, 0, 0);
+      const { left, foot } = edges(scene);
+      const [x, y] = [Math.round(left * d), Math.round(Math.max(0, foot) * d)];
+      pen.drawImage(this.#front, 0, 0, x, still.height, 0, 0, x, still.height);
+      if (y < still.height) pen.drawImage(this.#front, x, y, still.width - x, still.height - y, x, y, still.width - x, still.height - y);
       pen.setTransform(d, 0, 0, d, 0, 0);
     });
   }
-  /** What moves, with the names over it. */
-  #moving(pen: CanvasRenderingContext2D, ink: Ink, ghost: number, front: () => void): void {
-    const { scene } = this;
-    const top = scene.world.stations.find((one) => one.operation === 'choose');
-    const made = !top || scene.tide >= top.y;
-    const chosen = scene.station(scene.stop)?.operation === 'choose';
-    pen.globalAlpha = made ? 1 : ghost;
-    ending(scene, pen, ink);
-    pen.globalAlpha = 1;
-    if (!chosen) travel(scene, pen, ink, scene.near < 0.5);
-    front();
-    pen.globalAlpha = made ? 1 : ghost;
-    loop(scene, pen, ink);
-    pen.globalAlpha = 1;
-    if (chosen) travel(scene, pen, ink, false);
+  /** A part of the still picture; where the camera has gone on since it was painted, stretched to where its things are now. */
+  #copy(pen: CanvasRenderingContext2D, x: number, y: number, w: number, h: number): void {
+    const { sx, sy, ox, oy } = this.scene.camera;
+    const from = this.#from;
+    const d = this.#dense;
+    if (!this.#old) return pen.drawImage(this.#still, x, y, w, h, x, y, w, h);
+    const [kx, ky] = [sx / from.sx, sy / from.sy];
+    pen.save();
+    pen.beginPath();
+    pen.rect(x, y, w, h);
+    pen.clip();
+    pen.drawImage(this.#still, (ox - from.ox * kx) * d, (oy - from.oy * ky) * d, this.#still.width * kx, this.#still.height * ky);
+    pen.restore();
   }
   /** How strongly the parts of the picture are seen: what is made, and what is not made yet. */
-  #seen(): { ghost: number; parts: { x0: number; x1: number; y0: number; y1: number; alpha: number }[] } {
+  #seen(): { ghost: number; parts: Part[] } {
     const { scene } = this;
     const { width: w, height: h } = scene;
     const fade = scene.stop <= 1 ? (scene.stop === 0 ? 0 : scene.way) : 1;
     const tide = Math.max(0, Math.min(h, scene.camera.y(scene.tide)));
     const ghost = 1 - (1 - this.#ghost) * fade;
-    const part = (x0: number, x1: number, y0: number, y1: number, alpha: number) => ({ x0, x1, y0, y1, alpha });
+    const part = (x0: number, x1: number, y0: number, y1: number, alpha: number): Part => ({ x0, x1, y0, y1, alpha });
     if (!scene.alone) return { ghost, parts: [part(0, w, 0, tide, ghost), part(0, w, tide, h, 1)] };
     // What was computed before is kept: all of it stays lit; what comes later is not there yet.
     const own = Math.max(0, scene.camera.x(scene.column));
     const next = Math.min(w, scene.camera.x(scene.column + 1));
     return { ghost, parts: [part(0, own, 0, h, 1), part(own, next, 0, tide, ghost), part(own, next, tide, h, 1), part(next, w, 0, h, 0.08)] };
   }
-  /** The picture as it stands, as a drawing. */
-  svg(title: string): string {
+  /** The picture as it stands, as pieces of a drawing. What stays is written anew only where `known` is not it any more. */
+  pieces(pictures: Pictures, known: Pieces | null = null): Pieces {
     const { scene } = this;
-    const [ink, { ghost, parts }] = [this.#ink!, this.#seen()];
-    const pictures = new Pictures();
-    const [still, moving] = [new SvgPen(pictures), new SvgPen(pictures)];
-    if (scene.count) {
-      this.#drawStill(still.pen);
-      this.#moving(moving.pen, ink, ghost, () => this.#drawFront(moving.pen));
-    }
-    const clips = parts.map(({ x0, x1, y0, y1 }, i) => el('clipPath', { id: `c${i}` }, el('rect', { x: x0, y: y0, width: Math.max(0, x1 - x0), height: Math.max(0, y1 - y0) })));
-    const shown = parts.map(({ alpha }, i) => el('g', { 'clip-path': `url(#c${i})`, opacity: alpha }, el('use', { href: '#still' })));
-    const defs = el('defs', {}, pictures.defs, ...clips, el('g', { id: 'still' }, still.written));
-    return picture(scene.width, scene.height, title, defs, ...shown, moving.written);
+    const { sx, sy, ox, oy } = scene.camera;
+    const key = [this.#paints, sx, sy, ox, oy].join(' ');
+    const ink = this.#ink!;
+    const { ghost, parts } = this.#seen();
+    const write = (draw: (pen: CanvasRenderingContext2D) => void): string => {
+      const pen = new SvgPen(pictures);
+      if (scene.count) draw(pen.pen);
+      return pen.written;
+    };
+    const same = known?.key === key;
+    const still = same ? known.still : write((pen) => drawStill(scene, pen, ink));
+    const front = same ? known.front : write((pen) => drawFront(scene, pen, ink));
+    let behind = '';
+    const pen = new SvgPen(pictures);
+    if (scene.count) drawMoving(scene, pen.pen, ink, ghost, () => (behind = pen.written));
+    return { key, still, front, behind, over: pen.written.slice(behind.length), parts };
   }
 
-  stopOf(station: Station): number {
-    return Math.max(0, this.scene.line.findIndex((one) => one.step === station.step && (station.layer < 0 || one.layer === station.layer)));
-  }
-
-  /** What lies under a point of the screen. */
   hit(px: number, py: number): Hit {
-    const { scene } = this;
-    const { camera } = scene;
-    const [x, y] = [camera.atX(px), camera.atY(py)];
-    const hit: Hit = { column: -1, station: null, name: '', cell: -1, value: null, row: null, head: -1, matrix: false };
-    const column = Math.floor(x);
-    if (column >= 0 && column < scene.count) hit.column = column;
-    const floor = scene.world.floors.find((one) => y >= one.y && y < one.y + one.h);
-    const station = floor?.stations.find((one) => y >= one.y && y < one.y + one.h) ?? null;
-    hit.station = station;
-    if (!station) return hit;
-    const part = (y - station.y) / station.h;
-    const name = station.places.find((one) => part >= lane(station, one).from && part < lane(station, one).to) ?? '';
-    hit.name = name;
-    if (scene.matrix?.step === station.step) {
-      const tile = scene.tile(station);
-      hit.matrix = x >= tile.x && x <= tile.x + tile.w && y >= tile.y && y <= tile.y + tile.h;
-      if (hit.matrix) return hit;
-    }
-    if (!name || hit.column < 0) return hit;
-    if (isTable(scene.map, name)) {
-      for (let head = 0; head < scene.heads; head++) {
-        const lane = scene.headRow(station, head);
-        if (y < lane.y || y >= lane.y + lane.h || lane.h * camera.sy < 5) continue;
-        hit.head = head;
-        if (scene.table?.name === name && scene.table.head === head && lane.h * camera.sy > 70) {
-          hit.row = Math.floor(((lane.y + lane.h - y) / lane.h) * scene.count);
-          hit.cell = hit.column;
-          hit.value = scene.table.values[(scene.first + hit.row) * scene.table.size + scene.first + hit.column] ?? null;
-        }
-      }
-      return hit;
-    }
-    const wide = half(scene, name);
-    const along = (x - (scene.middle(hit.column) - wide)) / (2 * wide);
-    if (hit.column === scene.column && scene.full?.name === name && along >= 0 && along < 1 && (2 * wide * camera.sx) / scene.full.values.length >= 2) {
-      hit.cell = Math.floor(along * scene.full.values.length);
-      hit.value = scene.full.values[hit.cell] ?? null;
-      if (isHeads(scene.map, name)) hit.head = Math.floor((hit.cell * scene.heads) / scene.full.values.length);
-    }
-    return hit;
+    return hit(this.scene, px, py);
   }
-
-  /** Where the chosen token's part of a row stands on the screen; of a number in it, that number. */
   where(step: string, layer: number, cell = -1): { x: number; y: number } | null {
-    const { scene } = this;
-    const station = scene.world.stations.find((one) => scene.map.steps[one.step]!.name === step && (one.layer < 0 || one.layer === layer));
-    if (!station) return null;
-    const name = station.places[0] ?? '';
-    const lines = isTable(scene.map, name) ? scene.headRow(station, scene.head) : null;
-    const { from, to } = lane(station, name);
-    const y = lines ? lines.y + lines.h / 2 : station.y + (station.h * (from + to)) / 2;
-    const along = cell >= 0 && scene.full ? 2 * half(scene, name) * ((cell + 0.5) / scene.full.values.length - 0.5) : 0;
-    return { x: scene.camera.x(scene.middle(scene.column) + along), y: scene.camera.y(y) };
+    return where(this.scene, step, layer, cell);
   }
 
   /** How long the last frames took to make, in milliseconds: measured, for the docs. */

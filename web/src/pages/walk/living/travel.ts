@@ -2,9 +2,10 @@
 
 import { visible } from '../../../lib/token';
 import { thing } from '../../../state/map';
+import { round } from './ends';
 import { ease, inkOf, type Ink } from './ink';
 import { inputs, isTable, type Station } from './layout';
-import { course, girth, round } from './machine';
+import { course, girth } from './machine';
 import { half, strip } from './rows';
 import type { Scene } from './scene';
 

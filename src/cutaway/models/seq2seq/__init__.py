@@ -1,0 +1,1 @@
+"""Recurrent sequence to sequence: an encoder and a decoder of GRUs or LSTMs, without attention and with it."""

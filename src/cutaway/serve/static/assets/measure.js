@@ -1,1 +1,0 @@
-var e=null;function t(t,n,r=400){return e??=document.createElement(`canvas`).getContext(`2d`),e.font=`${r} ${n}px ${getComputedStyle(document.documentElement).getPropertyValue(`--mono`)}`,e.measureText(t).width}function n(e,n,r=12){return Math.max(0,...e.map((i,a)=>Math.min(76,t(i,r,700))*.58+6-(e.length-a-.5)*n))}export{t as n,n as t};
