@@ -84,9 +84,9 @@ def untrained(model: str, task: Task, wanted: str, data: str) -> CutawayError:
 
 def tell_unknown(lm: LanguageModel, texts: Sequence[Sequence[int]]) -> None:
     """An aside about what the vocabulary has no token for, and the model therefore does not see."""
-    unknown = lm.tokenizer.specials.get("[UNK]")
-    found, count = sum(list(ids).count(unknown) for ids in texts), sum(map(len, texts))  # type: ignore[arg-type]
-    if unknown is not None and found:
+    unknown = lm.tokenizer.specials.get("[UNK]", -1)
+    found, count = sum(list(ids).count(unknown) for ids in texts), sum(map(len, texts))
+    if found:
         screen.aside(f"{found:,} of {count:,} tokens are not in the vocabulary, and were read as [UNK]")
 
 

@@ -135,7 +135,8 @@ class Run:
     def looked_up(self, place: Place, position: int) -> int:
         """Which row of a matrix a look-up takes for a token: by its id, its position, or its segment."""
         if place.inputs == ("segments",):
-            return int(self.lm.model.segments_of(torch.tensor([self.ids]))[0, position])
+            model = cast(Any, self.lm.model)
+            return int(model.segments_of(torch.tensor([self.ids]))[0, position])
         return self.ids[position] if place.inputs == ("ids",) else position
 
     def layer(self, layer: int) -> int:

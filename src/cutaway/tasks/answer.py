@@ -73,7 +73,7 @@ class TextClassifier:
         self.model, self.tokenizer, self.name = model.eval(), tokenizer, name
         self.task: ClassTask = task.within(model.body.config.context)
         if model.body.config.end_token is None:  # a BERT, whose config.json does not say which token [SEP] is
-            model.body.config = model.body.config.but(end_token=tokenizer.end)  # type: ignore[assignment]
+            model.body.config = model.body.config.but(end_token=tokenizer.end)
 
     @torch.inference_mode()
     def scores(self, forms: Sequence[list[Example]]) -> Tensor:

@@ -68,7 +68,8 @@ class MaskedWords(Task):
         if not hasattr(tokenizer, "frame"):
             raise CutawayError("Masked words are learned with a WordPiece vocabulary, and this one is another.")
         sentences = tokenizer.encode_batch([one for one in SENTENCE.split(text(record, "text", self)) if one.strip()])
-        marks = {"marks": [*(tokenizer.special(role) for role in ("cls", "sep", "mask")), len(tokenizer)]}
+        pieces: Any = tokenizer
+        marks = {"marks": [*(pieces.special(role) for role in ("cls", "sep", "mask")), len(tokenizer)]}
         made = []
         room = (self.limit or USUAL) - (3 if self.next_sentence else 2)
         for first, second in passages(sentences, room):

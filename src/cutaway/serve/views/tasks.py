@@ -145,7 +145,7 @@ def respond(model: Any, body: Question) -> tuple[Answered, LanguageModel]:
     if body.model in BY_LIKELIHOOD:
         return weigh(model, body), model
     if isinstance(model, TextClassifier):
-        return judge(model, body), LanguageModel(model.model.gpt, model.tokenizer, body.model)
+        return judge(model, body), LanguageModel(model.model.body, model.tokenizer, body.model)  # type: ignore[arg-type]
     return write(model, body), model
 
 
