@@ -24,7 +24,9 @@ def test_every_step_of_its_walk_is_served_and_what_writes_is_refused(client, ber
     assert run["text"] == "[CLS] the [MASK] sat [SEP] a fox [SEP]"
     address = f"/api/traces/{run['id']}"
     for step in model_map(bert_lm.config).steps:
-        assert client.get(f"{address}/walk/{step.name}", params={"layer": 1, "head": 1, "position": 2}).status_code == 200
+        assert (
+            client.get(f"{address}/walk/{step.name}", params={"layer": 1, "head": 1, "position": 2}).status_code == 200
+        )
     cell = client.get(f"{address}/explain", params={"name": "segment_embedding", "position": 6, "column": 2}).json()
     assert cell["parts"]["row"] == 1
     expected = client.get(f"{address}/machine/expected")

@@ -263,7 +263,9 @@ def _settings_of(document: dict[str, Any], path: Path) -> dict[str, Any]:
     """The settings that a `tokenizer.json` states in its own way; refused, if it cuts texts by another rule."""
     normalizer, cutter = document.get("normalizer") or {}, document.get("pre_tokenizer") or {}
     if normalizer.get("type") != "BertNormalizer" or cutter.get("type") != "BertPreTokenizer":
-        raise CutawayError(f"{path} is not a byte-level BPE, nor WordPiece by BERT's rules: it cuts texts by another rule than BERT's.")
+        raise CutawayError(
+            f"{path} is not a byte-level BPE, nor WordPiece by BERT's rules: it cuts texts by another rule than BERT's."
+        )
     names = {
         "lowercase": "do_lower_case",
         "strip_accents": "strip_accents",
