@@ -22,6 +22,7 @@ import torch
 
 import cutaway
 from cutaway.errors import CutawayError
+from cutaway.parts.trace import Fused
 from cutaway.runtime.encoding import batches
 
 TUTORIAL = 0.81
@@ -56,7 +57,7 @@ def read_table(path: Path, count: int) -> tuple[list[str], np.ndarray]:
 
 
 @torch.inference_mode()
-def vectors(lm: cutaway.LanguageModel, texts: list[str], pooling: str, show: Any) -> np.ndarray:
+def vectors(lm: cutaway.LanguageModel, texts: list[str], pooling: str, layer: int, show: Any) -> np.ndarray:
     """One vector a sentence, step by step: tokenise, pad, mask, the three-dimensional output, the slice."""
     model: Any = lm.model
     rows = [ids[: lm.config.context] for ids in lm.sentences(texts)]
@@ -67,7 +68,9 @@ def vectors(lm: cutaway.LanguageModel, texts: list[str], pooling: str, show: Any
         longest = max(len(rows[number]) for number in numbers)
         ids = torch.tensor([rows[number] + [0] * (longest - len(rows[number])) for number in numbers])
         mask = torch.arange(longest) < torch.tensor([len(rows[number]) for number in numbers])[:, None]
-        hidden = model.read(ids, mask=mask)  # [sentence, token, width]
+        trace = Fused([f"blocks.{layer % lm.config.layers}.residual"])
+        model.read(ids, mask=mask, trace=trace)
+        [hidden] = trace.kept.values()  # [sentence, token, width]
         own = hidden[:, 0] if pooling == "first" else (hidden * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
         found[numbers] = own.numpy()
         if not told:
@@ -126,7 +129,7 @@ def draw(path: Path, features: np.ndarray, labels: np.ndarray, sentences: list[s
 
 
 def first_bert(
-    folder: Path, train: Path, test: Path | None = None, count: int = 2_000, pooling: str = "first",
+    folder: Path, train: Path, test: Path | None = None, count: int = 2_000, pooling: str = "first", layer: int = -1,
     picture: Path | None = None, show: Any = print,
 ) -> Found:  # fmt: skip
     """All of the tutorial."""
@@ -134,11 +137,11 @@ def first_bert(
     if not lm.reads_both_ways:
         raise CutawayError(f"{folder} is no encoder: this needs a BERT, DistilBERT or MiniLM.")
     texts, labels = read_table(train, count)
-    features = vectors(lm, texts, pooling, show)
+    features = vectors(lm, texts, pooling, layer, show)
     held = None
     if test is not None:
         sentences, wanted = read_table(test, 0)
-        held = sentences, vectors(lm, sentences, pooling, lambda _: None), wanted
+        held = sentences, vectors(lm, sentences, pooling, layer, lambda _: None), wanted
     model, sentences, inputs, wanted = fit(texts, features, labels, held, show)
     chances = model.predict_proba(inputs)
     accuracy = float((chances.argmax(1) == wanted).mean())
@@ -166,6 +169,7 @@ def main() -> None:
     asked.add_argument("--test", type=Path)
     asked.add_argument("--count", type=int, default=2_000, help="how many sentences to take; 0: all")
     asked.add_argument("--pooling", choices=("first", "mean"), default="first")
+    asked.add_argument("--layer", type=int, default=-1, help="whose output; -1 is the last block's, -2 the one before")
     asked.add_argument("--picture", type=Path, help="where to write the map, an SVG file")
     asked.add_argument("--json", action="store_true", help="at the end, the numbers")
     given = vars(asked.parse_args())

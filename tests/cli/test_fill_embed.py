@@ -59,7 +59,7 @@ def test_search_puts_the_text_itself_first(cutaway, bert, tmp_path):
         (("embed",), "There is no text"),
         (("generate", "the robot"), "is a BERT"),
         (("predict", "the robot"), "is a BERT"),
-        (("evaluate", "--on", "text"), "is a BERT"),
+        (("evaluate", "--on", "text"), "trained for masked words"),
     ],
 )
 def test_the_wrong_folder_and_what_does_not_fit_is_one_line(cutaway, bert, folder, args, says, tmp_path):

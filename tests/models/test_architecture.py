@@ -178,7 +178,7 @@ class MaskedWords(Task):
     every: int = 4
     limit: int | None = None
 
-    name: ClassVar[str] = "masked words"
+    name: ClassVar[str] = "hidden words"
     fields: ClassVar[tuple[str, ...]] = ("text",)
     specials: ClassVar[tuple[str, ...]] = ("<|mask|>",)
     arrays: ClassVar[Mapping[str, str]] = {"targets": "i4"}
@@ -214,7 +214,7 @@ def settings(encoder, monkeypatch, tmp_path) -> dict[str, Any]:
     monkeypatch.setattr(tasks, "TASKS", dict(tasks.TASKS))
     tasks.register(MaskedWords)
     return {
-        "task": "masked words", "from_": tmp_path / "encoder", "steps": 80, "batch": 8, "at_once": 4, "seed": 3,
+        "task": "hidden words", "from_": tmp_path / "encoder", "steps": 80, "batch": 8, "at_once": 4, "seed": 3,
         "learning_rate": 0.05, "held_out": 10, "evaluate_every": 10, "checkpoint_every": 20,
         "cache": str(tmp_path / "cache"),
     }  # fmt: skip
@@ -251,7 +251,7 @@ def test_its_training_is_resumed_to_the_bit(settings, tmp_path):
 def test_the_command_line_knows_both_by_name(settings, tmp_path, capsys):
     data = tmp_path / "data.jsonl"
     data.write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
-    given = ["--task", "masked words", "--from", str(tmp_path / "encoder"), "--steps", "3", "--set", "data.held_out=5"]
+    given = ["--task", "hidden words", "--from", str(tmp_path / "encoder"), "--steps", "3", "--set", "data.held_out=5"]
     assert run(["train", str(data), "-o", str(tmp_path / "said"), *given]) == 0
     assert isinstance(cutaway.load(tmp_path / "said").model, Encoder)
     assert "Try it" not in capsys.readouterr().err  # there is no command for such a model
@@ -305,7 +305,7 @@ def test_a_package_that_announces_itself_is_asked_for_what_is_not_known(monkeypa
 
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [Announced()] if group == "cutaway" else [])
     plugins.load_plugins.cache_clear()
-    assert tasks.task_from({"name": "masked words", "every": 5}) == MaskedWords(5)
+    assert tasks.task_from({"name": "hidden words", "every": 5}) == MaskedWords(5)
     assert architecture("tiny-encoder").title == "tiny encoder"
     plugins.load_plugins.cache_clear()
 

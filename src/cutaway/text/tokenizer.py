@@ -85,12 +85,15 @@ class Tokenizer:
             from cutaway.text import sentencepieces
 
             return sentencepieces.read_sentencepieces(folder)
-        if (folder / "vocab.txt").is_file() or (folder / "tokenizer.json").is_file():
-            from cutaway.text import wordpiece
+        if not (folder / "vocab.txt").is_file():
+            try:
+                return cls(read_vocabulary(folder))
+            except CutawayError:
+                if not (folder / "tokenizer.json").is_file():
+                    raise
+        from cutaway.text import wordpiece
 
-            if wordpiece.holds_wordpiece(folder):
-                return wordpiece.read_wordpiece(folder)
-        return cls(read_vocabulary(folder))
+        return wordpiece.read_wordpiece(folder) if wordpiece.holds_wordpiece(folder) else cls(read_vocabulary(folder))
 
     def save(self, folder: str | Path) -> None:
         """Write the files that `load`, and `AutoTokenizer` in `transformers`, read the same tokenizer from."""
