@@ -111,7 +111,7 @@ def our_server(folder: Path) -> Server:
 
 
 def built_server(binary: Path, folder: Path, slots: int) -> Server:
-    """llama.cpp's server from a binary of one's own; what it can do it says in its log."""
+    """llama.cpp's server from a binary of one's own."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -125,10 +125,19 @@ def built_server(binary: Path, folder: Path, slots: int) -> Server:
         if process.poll() is not None:
             sys.exit(f"{binary} ended:\n{log.read_text()[-2000:]}")
         time.sleep(0.2)
-    said = subprocess.run([str(binary), "--version"], capture_output=True, text=True)
-    numbered = next((line for line in (said.stdout + said.stderr).splitlines() if "version" in line), "")
-    [info] = [line for line in log.read_text().splitlines() if "system_info:" in line][:1]
-    return Server(BUILT, f"127.0.0.1:{port}", process, described(f"llama-server {numbered}", info), THEIR_LOAD)
+    return Server(BUILT, f"127.0.0.1:{port}", process, account(binary), THEIR_LOAD)
+
+
+def account(binary: Path) -> str:
+    """How llama.cpp says it was built: it tells so before it finds that there is no model."""
+    version, told = (
+        subprocess.run([str(binary), *options], capture_output=True, text=True)
+        for options in (["--version"], ["--log-verbosity", "4", "--model", os.devnull])
+    )
+    lines = [*version.stdout.splitlines(), *version.stderr.splitlines()]
+    numbered = next((line for line in lines if line.startswith("version")), "of no known version")
+    info = next((line for line in (told.stdout + told.stderr).splitlines() if "system_info:" in line), "")
+    return described(f"llama-server {numbered}", info)
 
 
 THEIR_LOAD = {**SAMPLED, "samplers": ["top_k", "temperature"], "ignore_eos": True, "cache_prompt": True}
