@@ -150,6 +150,11 @@ def about_models(model: str) -> Iterable[Question]:
     yield "POST", "/api/learning/nobody/open", {"step": 1}
     for asked in ("matrix", "cell", "sample"):
         yield "GET", f"/api/learning/nobody/{asked}", {"name": matrix}
+    yield "GET", "/api/piano", {"model": model}
+    yield "POST", "/api/piano/read", {"this": "is no MIDI file"}
+    yield "POST", "/api/piano/notes", {"notes": [[0.0, 0.5, 60, 80]]}
+    yield "POST", "/api/piano/midi", {"events": []}
+    yield "POST", "/api/piano/compose", {"model": model, "events": []}  # it reads no events: refused
     yield "GET", "/api/tasks", {}
     for answer in ANSWERS:
         yield "POST", "/api/tasks/answers", answer
@@ -204,4 +209,5 @@ def about_run(key: str, names: dict[str, bool]) -> Iterable[Question]:
         yield "GET", f"{at}/explain", {"name": name, "position": 4, "column": 2, "terms": 4, **head}
     for name in ("probabilities", "blocks.1.attention.norm.standardized", "nothing"):
         yield "GET", f"{at}/explain", {"name": name, "position": 4, "column": 2}
+    yield "GET", f"{at}/notes", {}
     yield "GET", "/api/traces/forgotten/predict", {}
