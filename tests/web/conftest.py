@@ -149,7 +149,8 @@ def show(browser, served, request) -> Iterator[Callable[..., Any]]:
     """A function: an address inside the explorer -> the page, when its picture is there. No page may complain."""
     complaints: list[str] = []
     contexts = []
-    served.wake()
+    if isinstance(served, Served):  # others have no models of their own
+        served.wake()
 
     def show(
         place: str = "",

@@ -295,7 +295,7 @@ def test_heads_apart_the_tied_matrix_and_the_canvas_as_saved(show, settle, built
     menu = page.locator(".ways details", has_text="Save")
     menu.locator("summary").click()
     with page.expect_download() as download:
-        menu.get_by_role("button", name="SVG").click()
+        menu.get_by_role("button", name="SVG vector graphic").click()
     svg = Path(download.value.path()).read_text()
     assert "one matrix" in svg and "<image" in svg and seen.tokens[2].text.replace(" ", "·") in svg
     assert svg.count("hsl(") >= strong  # a line for each head's weight, in its colour

@@ -224,7 +224,7 @@ class StoredOtherwise(Protocol):
 
 def encoder(model: Any) -> bool:
     """Whether a model declares itself an `Encoder`; or an architecture, that its models are."""
-    return bool(getattr(model, "encoder", False))
+    return getattr(model, "encoder", False) is True  # not a part of that name, as an encoder-decoder has
 
 
 class Decoding(Protocol):
