@@ -85,7 +85,7 @@ class NativeBatch:
             new = [[row.ids[-1], *guess] for row, guess in zip(reading, guesses, strict=True)]
             begun = time.perf_counter()
             scores = self.engine.read([row.text for row in reading], new, [len(ids) for ids in new])
-            if len(reading) == 1:
+            if len(reading) == 1 and self.engine.ngrams is not None:  # who else asks what it costs?
                 self.engine.cost.took(len(new[0]), time.perf_counter() - begun)
             if len(reading) == len(self.rows) == len(scores):
                 return scores

@@ -8,6 +8,8 @@ MOST = 4
 """Tokens read together of which the time is kept."""
 KEPT, FEW = 15, 3
 """So many times are kept of each number, the latest; of fewer nothing is concluded."""
+EVERY = 4
+"""After so many reads it is worked out again: a read may take no longer than a quarter of a millisecond."""
 PRESUMED = 0.3
 """What a token more takes, as a part of what one alone does, before it is known: more than on most machines."""
 
@@ -17,12 +19,15 @@ class Cost:
 
     def __init__(self) -> None:
         self.seconds: list[deque[float]] = [deque(maxlen=KEPT) for _ in range(MOST)]
-        self.one_more = PRESUMED
+        self.one_more, self.reads = PRESUMED, 0
 
     def took(self, tokens: int, seconds: float) -> None:
         if tokens > MOST:
             return
         self.seconds[tokens - 1].append(seconds)
+        self.reads += 1
+        if self.reads % EVERY:
+            return
         alone, *more = (sorted(kept)[len(kept) // 4] if len(kept) >= FEW else None for kept in self.seconds)
         parts = [(one / alone - 1) / count for count, one in enumerate(more, 1) if one and alone]
         if parts:
