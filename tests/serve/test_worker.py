@@ -148,7 +148,7 @@ def test_the_way_back_through_the_blocks_counts_as_one_pass_and_can_be_left(tiny
     lm = LanguageModel(GPT(tiny_lm.config).eval(), tiny_lm.tokenizer, "watched")
     worker.watch(lm.model)
     seen = carried(lm, "Once upon a time")
-    worker.done = 0
+    worker.thread = threading.get_ident()  # as if this were its own
     worker.expect(1, lm.model)
     saliency(seen)
     assert worker.done == worker.steps
@@ -184,3 +184,29 @@ def test_work_under_way_is_stopped_before_the_model_is_left(tiny_lm):
     with pytest.raises(Outdated):
         future.result(60)
     assert not any(one._forward_pre_hooks for one in model.modules())
+
+
+def test_who_uses_the_model_in_a_thread_of_their_own_is_not_stopped(tiny_lm):
+    model, worker, begun, go_on = copy.deepcopy(tiny_lm.model), Worker(), threading.Event(), threading.Event()
+    worker.watch(model)
+
+    def work() -> None:
+        begun.set()
+        assert go_on.wait(60)
+        model(torch.tensor([[1, 2, 3]]))
+
+    async def leave() -> None:
+        asker = Asker()
+        running = asyncio.create_task(worker.run(asker, work))
+        await asyncio.to_thread(begun.wait, 60)
+        asker.left = True
+        with pytest.raises(Outdated):
+            await running
+        model(torch.tensor([[1, 2, 3]]))  # in this thread: nobody has asked for it to end
+        assert worker.done == 0
+        left = worker.pool.submit(lambda: None)
+        go_on.set()
+        left.result(60)
+
+    run(leave())
+    worker.close()

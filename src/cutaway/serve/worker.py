@@ -31,6 +31,7 @@ class Worker:
     def __init__(self) -> None:
         self.pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cutaway-model")
         self.gone: threading.Event | None = None
+        self.thread = 0
         self.begun, self.done, self.steps = 0.0, 0, 0
         self.hooks: list[RemovableHandle] = []
         self.closed = False
@@ -50,7 +51,7 @@ class Worker:
 
     def _do(self, work: Callable[[], T], gone: threading.Event) -> T:
         self.begun, self.done, self.steps = time.monotonic(), 0, 0
-        self.gone = gone
+        self.gone, self.thread = gone, threading.get_ident()
         try:
             if gone.is_set():
                 raise Outdated
@@ -72,7 +73,9 @@ class Worker:
         return {"busy": True, "share": share, "seconds": round(time.monotonic() - self.begun, 2)}
 
     def check(self, *_: Any) -> None:
-        """One step more. Stop here, if nobody waits."""
+        """One step more. Stop here, if nobody waits. Who uses the same model in a thread of their own is not stopped."""
+        if threading.get_ident() != self.thread:
+            return
         self.done += 1
         if self.gone is not None and self.gone.is_set():
             raise Outdated
