@@ -25,7 +25,8 @@ from cutaway.models.gpt2.shape import Config
 torch.set_num_threads(1)
 
 OTHER_PROCESSOR = "not the processor that CUTAWAY_PROCESSOR says"
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+TESTS = Path(__file__).resolve().parent
+SHARED = TESTS.parents[1] / "shared"
 
 
 def wild(model: GPT, seed: int = 0) -> GPT:
@@ -43,6 +44,16 @@ def tiny() -> GPT:
     """Three blocks of four heads, a vocabulary of 320 and a context of 48; shared, not to be changed."""
     torch.manual_seed(0)
     return wild(GPT(Config(vocabulary=320, context=48, width=48, layers=3, heads=4)))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where a browser or a server of another thread takes part, a test that failed is run once more, by itself.
+
+    The summary names it (RERUN), so that its cause is looked for; what fails twice has failed.
+    """
+    for item in items:
+        if {"web", "serve"} & set(item.path.relative_to(TESTS).parts):
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
