@@ -73,7 +73,7 @@ class Worker:
         return {"busy": True, "share": share, "seconds": round(time.monotonic() - self.begun, 2)}
 
     def check(self, *_: Any) -> None:
-        """One step more. Stop here, if nobody waits. Who uses the same model in a thread of their own is not stopped."""
+        """One step more. Stop here, if nobody waits. Who uses the same model in another thread is not stopped."""
         if threading.get_ident() != self.thread:
             return
         self.done += 1
