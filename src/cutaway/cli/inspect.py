@@ -99,7 +99,8 @@ def show(view: View, shared: dict[str, Any], given: dict[str, Any]) -> None:
 
     from cutaway.inspect.runs import run, unread
 
-    ids = lm.tokenizer.encode(text, special=bool(shared["special"])) if text else []
+    whole = lm.reads_both_ways  # which reads a text with its marks
+    ids = lm.ids(text) if whole else lm.tokenizer.encode(text, special=bool(shared["special"])) if text else []
     begin = view.begin or (lambda lm, ids, _: run(lm, ids) if view.of == "run" else unread(lm, ids))
     made = begin(lm, ids, given)
     found = view.compute(made, given)
