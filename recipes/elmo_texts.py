@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     both = [
-        kind(lzma.open(DATA / path, "rt", encoding="utf-8").read())
+        kind(lzma.decompress((DATA / path).read_bytes()).decode())
         for kind, path in ((stories, STORIES), (articles, ARTICLES))
     ]
     with given.out.open("w", encoding="utf-8") as out:

@@ -1,7 +1,7 @@
 """The static word vectors that come with the program: skip-gram with negative sampling on stories and Wikipedia.
 
-    python recipes/elmo_texts.py --out elmo-texts.jsonl
-    python recipes/word_vectors.py elmo-texts.jsonl --out src/cutaway/data/words
+python recipes/elmo_texts.py --out elmo-texts.jsonl
+python recipes/word_vectors.py elmo-texts.jsonl --out src/cutaway/data/words
 """
 
 from __future__ import annotations

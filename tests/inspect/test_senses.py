@@ -52,7 +52,9 @@ def test_the_numbers_are_those_of_the_trace(builtin):
     found = senses(run(builtin, PLAN), other=WOOD, word="stick", layer=2, k=4)
     one, two = builtin.trace(PLAN), builtin.trace(WOOD)
     [[left], [right]] = found.positions
-    assert [builtin.tokenizer.decode([builtin.ids(text)[at]]).strip() for text, at in ((PLAN, left), (WOOD, right))] == ["stick"] * 2
+    assert [
+        builtin.tokenizer.decode([builtin.ids(text)[at]]).strip() for text, at in ((PLAN, left), (WOOD, right))
+    ] == ["stick"] * 2
     for number, name in enumerate(found.layers):
         a, b = one[name][left], two[name][right]
         assert found.cosines[number] == pytest.approx(float(a @ b / a.norm() / b.norm()), abs=1e-5)

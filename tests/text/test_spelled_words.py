@@ -12,7 +12,18 @@ WORDS = SpelledWords.learn(["the cat saw the dog", "The End"], 6)
 
 
 @pytest.mark.parametrize(
-    "text", ["", " ", "Let's go", "  two  spaces\n\tand a tab ", "naïve 日本語 😀!", "…—«x»", "a\u00a0b", "3.14", "<W> </W> <S>"]
+    "text",
+    [
+        "",
+        " ",
+        "Let's go",
+        "  two  spaces\n\tand a tab ",
+        "naïve 日本語 😀!",
+        "…—«x»",
+        "a\u00a0b",
+        "3.14",
+        "<W> </W> <S>",
+    ],
 )
 def test_a_text_comes_back_as_it_was(text):
     ids = WORDS.encode(text)

@@ -18,7 +18,9 @@ from cutaway.train.optimizer import depths, learning_rate, make_optimizer, set_l
 from cutaway.train.recipe import Train
 
 SMALL = Config(vocabulary=300, context=32, width=8, layers=3, heads=2)
-RECORDS = [{"text": f"the {who} is {how}", "label": how} for who in ("fox", "dog", "owl", "bear") for how in ("good", "bad")] * 3
+RECORDS = [
+    {"text": f"the {who} is {how}", "label": how} for who in ("fox", "dog", "owl", "bear") for how in ("good", "bad")
+] * 3
 TUNED = {
     "schedule": "slanted", "warm_up": 0.1, "final": 1 / 32, "layer_factor": 1 / 2.6, "unfreeze_every": 3,
     "steps": 12, "batch": 4, "held_out": 0, "learning_rate": 0.01, "dropout": 0.1, "threads": 1, "checkpoint_every": 4,
@@ -40,7 +42,15 @@ def test_each_layer_has_its_share_of_the_rate_of_the_one_above():
     optimizer = make_optimizer(model, Train(learning_rate=1.0, layer_factor=1 / 2.6))
     set_learning_rate(optimizer, 0.5, 1 / 2.6)
     rates = {id(one): group["lr"] for group in optimizer.param_groups for one in group["params"]}
-    expected = {"score": 0, "gpt.final_norm": 0, "gpt.blocks.2": 1, "gpt.blocks.1": 2, "gpt.blocks.0": 3, "gpt.token": 4, "gpt.position": 4}
+    expected = {
+        "score": 0,
+        "gpt.final_norm": 0,
+        "gpt.blocks.2": 1,
+        "gpt.blocks.1": 2,
+        "gpt.blocks.0": 3,
+        "gpt.token": 4,
+        "gpt.position": 4,
+    }
     for name, one in model.named_parameters():
         [depth] = [depth for begin, depth in expected.items() if name.startswith(begin)]
         assert rates[id(one)] == pytest.approx(0.5 / 2.6**depth), name
@@ -56,7 +66,10 @@ def test_a_decoder_is_above_its_encoder_and_a_model_without_blocks_is_refused():
     shape = Shape(vocabulary=50, width=8, heads=2, layers=2, mlp_width=16)
     model = architecture("transformer").build(shape)
     found = {name: depths(model)[id(one)] for name, one in model.named_parameters()}
-    names = {stack: [depth for name, depth in found.items() if name.startswith(f"{stack}.blocks")] for stack in ("encoder", "decoder")}
+    names = {
+        stack: [depth for name, depth in found.items() if name.startswith(f"{stack}.blocks")]
+        for stack in ("encoder", "decoder")
+    }
     assert (set(names["decoder"]), set(names["encoder"])) == ({1, 2}, {3, 4})
     with pytest.raises(CutawayError, match="shows none"):
         make_optimizer(torch.nn.Linear(2, 2), Train(learning_rate=1.0, layer_factor=0.5))
@@ -74,7 +87,8 @@ def base(tmp_path_factory):
     folder = tmp_path_factory.mktemp("base")
     train.run(
         folder / "base", texts=["the fox is good. the dog is bad. the owl is here. " * 40], steps=2, held_out=0,
-        model={"layers": 3, "width": 16, "heads": 2, "context": 32, "vocabulary": 300}, threads=1, cache=str(folder / "cache"),
+        model={"layers": 3, "width": 16, "heads": 2, "context": 32, "vocabulary": 300}, threads=1,
+        cache=str(folder / "cache"),
     )  # fmt: skip
     return folder
 
@@ -83,7 +97,12 @@ def base(tmp_path_factory):
 def test_frozen_layers_do_not_move_and_the_others_do(base, tmp_path, optimizer):
     from safetensors.torch import load_file
 
-    given = TUNED | {"optimizer": optimizer, "cache": str(base / "cache"), "task": "classification", "from_": str(base / "base")}
+    given = TUNED | {
+        "optimizer": optimizer,
+        "cache": str(base / "cache"),
+        "task": "classification",
+        "from_": str(base / "base"),
+    }
     before = load_file(base / "base" / "model.safetensors")
     for steps, moving in ((3, {"score", "ln_f"}), (6, {"score", "ln_f", "h.2"}), (9, {"score", "ln_f", "h.2", "h.1"})):
         train.run(tmp_path / str(steps), records=RECORDS, **{**given, "steps": steps})
@@ -105,7 +124,8 @@ def test_it_is_resumed_to_the_bit(base, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "says"), [({"layer_factor": 0.0}, "above 0"), ({"layer_factor": 1.5}, "at most 1"), ({"unfreeze_every": -1.0}, "0 or more")]
+    ("given", "says"),
+    [({"layer_factor": 0.0}, "above 0"), ({"layer_factor": 1.5}, "at most 1"), ({"unfreeze_every": -1.0}, "0 or more")],
 )
 def test_settings_that_cannot_be_are_refused(given, says):
     with pytest.raises(CutawayError, match=says):

@@ -99,7 +99,9 @@ def senses(run: Run, other: str, word: str = "", layer: int = -1, k: int = 6) ->
     places_of = tuple(occurrence(one, word) for one in (run, right))
     names = layers_of(run.lm)
     layer = checked(layer, names)
-    pairs = [[one[name][list(at)].float().mean(0) for one, at in zip((run, right), places_of, strict=True)] for name in names]
+    pairs = [
+        [one[name][list(at)].float().mean(0) for one, at in zip((run, right), places_of, strict=True)] for name in names
+    ]
     vectors = torch.stack(pairs[layer])
     near = [nearest(run.lm, names[layer], vector, k) for vector in vectors]
     table = static_vectors()
@@ -240,7 +242,9 @@ def nearest(lm: LanguageModel, name: str, vector: Tensor, k: int) -> tuple[Neigh
     vectors, examples = read_examples(lm, name)
     near = vectors @ F.normalize(vector, dim=0).cpu()
     best = near.topk(min(k, len(examples)))
-    return tuple(told(examples[at], cosine) for cosine, at in zip(best.values.tolist(), best.indices.tolist(), strict=True))
+    return tuple(
+        told(examples[at], cosine) for cosine, at in zip(best.values.tolist(), best.indices.tolist(), strict=True)
+    )
 
 
 def told(example: Example, cosine: float) -> Neighbour:

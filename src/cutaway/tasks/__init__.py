@@ -21,9 +21,9 @@ from cutaway.tasks.sequences import Language, Summary, Translation
 from cutaway.tasks.task import Arrays, Batch, Example, LeftOut, Loss, Record, Task, save_task
 
 __all__ = [
-    "TASKS", "Arrays", "Batch", "BothWays", "Chat", "Choice", "ClassTask", "Classification", "Completion", "Entailment", "Example",
-    "Labelled", "Language", "LeftOut", "Loss", "MaskedWords", "Performances", "Record", "Similarity", "Summary", "Task",
-    "Translation", "load_task", "register", "save_task", "task_from",
+    "TASKS", "Arrays", "Batch", "BothWays", "Chat", "Choice", "ClassTask", "Classification", "Completion", "Entailment",
+    "Example", "Labelled", "Language", "LeftOut", "Loss", "MaskedWords", "Performances", "Record", "Similarity",
+    "Summary", "Task", "Translation", "load_task", "register", "save_task", "task_from",
 ]  # fmt: skip
 
 TASKS: dict[str, type[Any]] = {

@@ -82,7 +82,9 @@ class BothWays(Task):
 
         reader: Any = model
         if not hasattr(reader, "both"):
-            raise CutawayError("Both directions are learned by an ELMo, and this model is another: leave model.from out.")
+            raise CutawayError(
+                "Both directions are learned by an ELMo, and this model is another: leave model.from out."
+            )
         before, after, _ = reader.both(batch["inputs"])  # [row, word, width] each
         words = batch["words"]
 
@@ -100,7 +102,9 @@ class BothWays(Task):
 def spelled(tokenizer: Tokenizer) -> Any:
     """The tokenizer, if it spells words."""
     if not hasattr(tokenizer, "words_of"):
-        raise CutawayError("Both directions are learned from words spelled by characters, and this vocabulary is another.")
+        raise CutawayError(
+            "Both directions are learned from words spelled by characters, and this vocabulary is another."
+        )
     return tokenizer
 
 

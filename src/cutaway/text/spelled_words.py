@@ -23,7 +23,7 @@ from cutaway.text.tokenizer import Tokenizer
 FILE = "words.txt"
 PADDING, START, END, WORD, WORD_END = range(5)
 MARKS = ("<PAD>", "<S>", "</S>", "<W>", "</W>")
-"""The ids below those of the bytes: what fills up, a text's begin and end (words themselves), a word's begin and end."""
+"""The ids below those of the bytes: what fills up, a text's begin and end (words themselves), a word's."""
 FIRST_BYTE = len(MARKS)
 SIZE = FIRST_BYTE + 256
 UNKNOWN = "<UNK>"
@@ -115,9 +115,7 @@ class SpelledWords(Tokenizer):
         """The number each word has in the list: that of `<UNK>` where it is not there."""
         unknown = self._numbers[UNKNOWN]
         marks = {START: 0, END: 1}
-        return [
-            marks.get(ids[a], self._numbers.get(self.word(ids[a:b]).lower(), unknown)) for a, b in self.spans(ids)
-        ]
+        return [marks.get(ids[a], self._numbers.get(self.word(ids[a:b]).lower(), unknown)) for a, b in self.spans(ids)]
 
     def read_as(self, ids: Sequence[int]) -> list[tuple[int, bytes]]:
         """Each word that a model reads of these ids: its number in the list, and how it is written."""
@@ -139,7 +137,9 @@ class SpelledWords(Tokenizer):
 
     def special(self, role: str) -> int:
         """Such a model has no `[MASK]`, nor others of BERT's."""
-        raise CutawayError("An ELMo reads spelled words and has no [MASK]: it predicts the next word and the one before.")
+        raise CutawayError(
+            "An ELMo reads spelled words and has no [MASK]: it predicts the next word and the one before."
+        )
 
     def with_specials(self, names: Iterable[str]) -> Tokenizer:
         raise CutawayError("Words are spelled by their characters here: no separators can be added.")

@@ -126,8 +126,8 @@ class Train:
     layer_factor: float = 1.0
     """Discriminative rates: each layer learns at this share of the rate of the one above it; ULMFiT has 1 / 2.6."""
     unfreeze_every: float = 0.0
-    """Gradual unfreezing: at first only what is above the blocks learns, after every N steps one layer more, from the top
-    down; below 1, N is a share of all steps; 0: all learn from the beginning."""
+    """Gradual unfreezing: at first only what is above the blocks learns, after every N steps one layer more, from the
+    top down; below 1, N is a share of all steps; 0: all learn from the beginning."""
     weight_decay: float = 0.1
     """Weight decay of the matrices; biases and norms are not decayed."""
     betas: tuple[float, float] = (0.9, 0.95)

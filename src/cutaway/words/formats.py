@@ -1,8 +1,8 @@
 """The three forms that word vectors are passed on in, and how they are told apart.
 
-    word2vec's text      a line with how many words and how long, then a line for each: the word and its numbers
-    word2vec's binary    the same first line, then for each the word, a space, its numbers as float32, a line feed
-    GloVe's              word2vec's text without the first line
+word2vec's text      a line with how many words and how long, then a line for each: the word and its numbers
+word2vec's binary    the same first line, then for each the word, a space, its numbers as float32, a line feed
+GloVe's              word2vec's text without the first line
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST = 1 << 34
 
 
 def read_vectors(path: str | Path, limit: int | None = None) -> WordVectors:
-    """The vectors in a file of any of the three forms; with `limit` only the first so many, usually the most frequent."""
+    """The vectors in a file of any of the three forms; with `limit` only the first so many."""
     path = Path(path)
     if limit is not None and limit < 1:
         raise CutawayError(f"The limit of words must be 1 or more, not {limit}.")

@@ -20,6 +20,8 @@ from cutaway.words.vectors import WordVectors
 
 AT_ONCE = 4_096
 """So many pairs are learned from together."""
+SHORT = 100_000
+"""A text of fewer words needs them all."""
 SMOOTH = 0.75
 """Words drawn by chance: as often as they occur, to this power."""
 
@@ -39,7 +41,7 @@ class SkipGram:
     least: int = 5
     """A word that occurs less often has no vector."""
     often: float = 1e-4
-    """Words with a larger share of the text are left out now and then, by word2vec's rule; 0: never."""
+    """Words with a larger share of the text are left out now and then, by word2vec's rule; 0, or a short text: never."""
     epochs: int = 3
     rate: float = 0.05
     """The learning rate of AdaGrad, which makes the steps of often met words smaller."""
@@ -88,7 +90,9 @@ def trained(
     squares = np.full((2, count, 1), 1e-6, np.float32)
     chance = np.cumsum(frequency**SMOOTH)
     share = frequency / frequency.sum()
-    keep = np.minimum(1, np.sqrt(settings.often / share) + settings.often / share) if settings.often else share * 0 + 1
+    keep = np.ones(count)
+    if settings.often and frequency.sum() > SHORT:
+        keep = np.minimum(1, np.sqrt(settings.often / share) + settings.often / share)
     for epoch in range(settings.epochs):
         ours, theirs = pairs(coded, keep, settings.window, rng)
         order = rng.permutation(len(ours))

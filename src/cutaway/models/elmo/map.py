@@ -26,7 +26,7 @@ def places(shape: Shape) -> Iterator[Place]:
         vector = f"highways.{number}"
     yield Place("word", VECTOR, "linear", (vector,), "projection", kind="token")
     yield Place("residual.0", VECTOR, "join", ("word", "word"), kind="stream")
-    before = {direction: "word" for direction in DIRECTIONS}
+    before = dict.fromkeys(DIRECTIONS, "word")
     for layer in range(shape.layers):
         for direction in DIRECTIONS:
             name = f"blocks.{layer}.{direction}"

@@ -11,7 +11,9 @@ from cutaway.models.elmo.shape import Shape
 def tensors(shape: Shape) -> Iterator[TensorSpec]:
     """In the order in which a word meets them."""
     width, cell, seen = shape.width, shape.cell_width, "characters"
-    yield spec("character_embedding.weight", (shape.vocabulary, shape.character_width), "a row for each character", seen)
+    yield spec(
+        "character_embedding.weight", (shape.vocabulary, shape.character_width), "a row for each character", seen
+    )
     for number, (many, made) in enumerate(shape.filters):
         what = f"convolution over {many} characters" if many > 1 else "convolution over single characters"
         yield spec(f"filters.{number}.weight", (made, shape.character_width, many), what, seen)
