@@ -85,6 +85,13 @@ def test_it_is_the_same_code_for_other_kinds(other):
         assert found.layers[-1] == "mixed"
 
 
+def test_without_a_layer_it_is_the_mix_or_the_middle(builtin, other):
+    assert senses(run(builtin, PLAN), other=WOOD, k=1).layers[3] == "blocks.2.residual"
+    assert senses(run(builtin, PLAN), other=WOOD, k=1).layer == 3
+    found = senses(run(other, PLAN), other=WOOD, word="stick", k=1)
+    assert found.layers[found.layer] == ("mixed" if "mixed" in found.layers else "blocks.0.residual")
+
+
 def test_without_a_word_it_is_the_longest_that_both_have(builtin):
     assert senses(run(builtin, "The bear likes honey"), other="He likes the bear", k=1).word == "likes"
 

@@ -41,11 +41,11 @@ def test_it_begins_with_the_articles_word_and_every_number_is_that_of_python(sho
 
 def test_another_layer_has_other_neighbours_and_stands_in_the_address(show, builtin):
     page = show("#/senses")
-    page.locator('[data-layer="blocks.2.residual"]').click()
-    page.wait_for_selector('[data-layer="blocks.2.residual"][aria-pressed="true"]')
-    found = senses(run(builtin, builtin.ids(ONE)), other=OTHER, word=WORD, layer=3)
+    page.locator('[data-layer="blocks.4.residual"]').click()
+    page.wait_for_selector('[data-layer="blocks.4.residual"][aria-pressed="true"]')
+    found = senses(run(builtin, builtin.ids(ONE)), other=OTHER, word=WORD, layer=5)
     assert lists(page)[1] == [one.before + one.word + one.after for one in found.neighbours[1]]
-    page.wait_for_function("location.hash.includes('layer=3')")
+    page.wait_for_function("location.hash.includes('row=5')")
 
 
 def test_a_word_that_is_not_in_both_is_said_in_the_readers_language(show):

@@ -90,15 +90,19 @@ class Example:
 
 
 @torch.no_grad()
-def senses(run: Run, other: str, word: str = "", layer: int = -1, k: int = 6) -> Senses:
-    """The word's vectors in the run's text and in the other one; without a word, the longest that both have."""
+def senses(run: Run, other: str, word: str = "", layer: int | None = None, k: int = 6) -> Senses:
+    """The word's vectors in the run's text and in the other one; without a word, the longest that both have.
+
+    Without a layer it is the mix of all, if the model has one, else that after the middle block: the last ones are made
+    for what the model predicts.
+    """
     from cutaway.words.included import static_vectors
 
     right = carry_on(run.lm, run.lm.ids(other))
     word = word.strip() or common(run, right)
     places_of = tuple(occurrence(one, word) for one in (run, right))
     names = layers_of(run.lm)
-    layer = checked(layer, names)
+    layer = checked(usual(names) if layer is None else layer, names)
     pairs = [
         [one[name][list(at)].float().mean(0) for one, at in zip((run, right), places_of, strict=True)] for name in names
     ]
@@ -120,6 +124,11 @@ def layers_of(lm: LanguageModel) -> tuple[str, ...]:
     known = places(lm.config)
     blocks = [f"blocks.{number}.residual" for number in range(len(known)) if f"blocks.{number}.residual" in known]
     return ("residual.0", *blocks, *([MIXED] if MIXED in known else []))
+
+
+def usual(names: Sequence[str]) -> int:
+    """The layer that is shown unless another is asked for."""
+    return len(names) - 1 if names[-1] == MIXED else len(names) // 2
 
 
 def checked(layer: int, names: Sequence[str]) -> int:

@@ -423,7 +423,9 @@ def senses(
     run: "Run",
     other: Annotated[str, param("The other text.", "--other", value="TEXT", high=4_000)],
     word: Annotated[str, param("The word; else the longest that both have.", "--word", value="WORD", high=80)] = "",
-    layer: Annotated[int, param("0 is before the blocks, then after each; -1 is the last.", "--layer", "-l")] = -1,
+    layer: Annotated[
+        int | None, param("0 is before the blocks, then after each, -1 the last; else a good one.", "--layer", "-l")
+    ] = None,
     k: Annotated[int, param("So many neighbours.", "-k", "--count", low=1, high=20)] = 6,
 ) -> "Senses":
     """One word in two texts: its vectors in each layer, their neighbours, and the one vector it has without a text.

@@ -307,8 +307,10 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "no_pianist_remedy": "Choose a model that was trained with the task performance.",
   "no_music": "Music needs the package symusic.",
   "no_music_remedy": "Install it where the explorer runs: pip install 'cutaway[music]'",
-  "no_common_word": "The two sentences have no word in common: write one that stands in both.",
-  "no_such_word": "“{word}” does not stand in both sentences as a word of its own. Choose one that does."
+  "no_common_word": "The two sentences have no word in common.",
+  "no_such_word": "“{word}” does not stand in both sentences as a word of its own.",
+  "no_common_word_remedy": "Write a word that stands in both.",
+  "no_such_word_remedy": "Choose a word that does."
 }
 `,xo=`{
   "name": "Gallery",
@@ -839,7 +841,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "ahead_says": "The four likeliest tokens, what is likeliest after each of them, and so on: the thicker the line, the more probable the whole way. Click any token to go there."
 }
 `,jo=`{
-  "name": "Two senses",
+  "name": "Senses",
   "title": "One word, two meanings",
   "sentence": "A list of word vectors has one vector for “stick”, whatever stands around it. A model that reads the sentence has a different one each time: compare the two layer by layer, and see which words are near them.",
   "asked": "The two sentences",
@@ -1628,8 +1630,10 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "no_pianist_remedy": "Выберите модель, обученную на задаче performance.",
   "no_music": "Для музыки нужен пакет symusic.",
   "no_music_remedy": "Установите его там, где работает программа: pip install 'cutaway[music]'",
-  "no_common_word": "У предложений нет общего слова: напишите такое, которое есть в обоих.",
-  "no_such_word": "«{word}» не стоит отдельным словом в обоих предложениях. Выберите другое."
+  "no_common_word": "У предложений нет общего слова.",
+  "no_such_word": "«{word}» не стоит отдельным словом в обоих предложениях.",
+  "no_common_word_remedy": "Впишите слово, которое есть в обоих.",
+  "no_such_word_remedy": "Выберите слово, которое есть в обоих."
 }
 `,Wo=`{
   "name": "Примеры",
@@ -2160,7 +2164,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "ahead_says": "Четыре самых вероятных токена, за каждым — самые вероятные продолжения, и так далее: чем толще линия, тем вероятнее весь путь. Щёлкните токен, чтобы пойти туда."
 }
 `,es=`{
-  "name": "Два смысла",
+  "name": "Смыслы",
   "title": "Одно слово, два значения",
   "sentence": "В таблице статических векторов у слова «stick» один вектор, что бы ни стояло рядом. Модель, которая читает предложение целиком, каждый раз даёт другой: сравните оба вектора слой за слоем и посмотрите, какие слова к ним ближе всего.",
   "asked": "Два предложения",
@@ -2949,8 +2953,10 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "no_pianist_remedy": "请选择用 performance 任务训练的模型。",
   "no_music": "音乐功能需要 symusic 包。",
   "no_music_remedy": "请在运行本程序的环境中安装：pip install 'cutaway[music]'",
-  "no_common_word": "这两句话没有相同的词：请写一个两句中都有的词。",
-  "no_such_word": "“{word}”没有作为一个完整的词同时出现在两句中。请换一个词。"
+  "no_common_word": "这两句话没有相同的词。",
+  "no_such_word": "“{word}”没有作为一个完整的词同时出现在两句中。",
+  "no_common_word_remedy": "请写一个两句中都有的词。",
+  "no_such_word_remedy": "请换一个两句中都有的词。"
 }
 `,ps=`{
   "name": "例子",
@@ -3481,7 +3487,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "ahead_says": "四个最可能的词元，其后又各自最可能的词元，依次类推：线越粗，整条路径的概率越高。点击任一词元即可走到那里。"
 }
 `,Cs=`{
-  "name": "一词两义",
+  "name": "词义",
   "title": "同一个词，两种意思",
   "sentence": "在静态词向量表里，“stick”无论出现在哪里都只有一个向量。而读过整句话的模型，每次给出的向量都不同：请逐层比较这两个向量，再看看哪些词离它们最近。",
   "asked": "两个句子",
