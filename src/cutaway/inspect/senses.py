@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import torch
@@ -22,9 +23,11 @@ from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import Array, Line, Table, Token, ViewResult, array, tokens_of
 from cutaway.inspect.runs import Run
 from cutaway.inspect.runs import run as carry_on
-from cutaway.language_model import LanguageModel
 from cutaway.models.architecture import places
 from cutaway.parts.versions import versions
+
+if TYPE_CHECKING:
+    from cutaway.language_model import LanguageModel
 
 SENTENCES = Path(__file__).parents[1] / "data" / "senses" / "sentences.txt"
 MIXED = "mixed"

@@ -41,7 +41,7 @@ class SkipGram:
     least: int = 5
     """A word that occurs less often has no vector."""
     often: float = 1e-4
-    """Words with a larger share of the text are left out now and then, by word2vec's rule; 0, or a short text: never."""
+    """Words with a larger share of the text are left out now and then, by word2vec's rule; 0 or a short text: never."""
     epochs: int = 3
     rate: float = 0.05
     """The learning rate of AdaGrad, which makes the steps of often met words smaller."""

@@ -3,7 +3,7 @@
 import { colour, el, picture, text } from '../../lib/svg';
 import type { Senses } from '../../lib/views';
 import { t } from '../../state/preferences.svelte';
-import { cosine, layerName, share } from './senses';
+import { cosine, layerName, share, SIDES } from './senses';
 
 export function sensesPicture(found: Senses): string {
   const [left, wide, high] = [190, 260, 24];
@@ -17,7 +17,7 @@ export function sensesPicture(found: Senses): string {
     );
   });
   let y = 70 + found.layers.length * high;
-  const lists = [...found.neighbours.map((near, i) => [t(i ? 'senses.in_other' : 'senses.in_one', { word: found.word }), near.map((one) => [one.cosine, one.before + one.word + one.after] as const)] as const)];
+  const lists = [...found.neighbours.map((near, i) => [t(`senses.in_${SIDES[i]!}`, { word: found.word }), near.map((one) => [one.cosine, one.before + one.word + one.after] as const)] as const)];
   lists.push([t('senses.in_none', { word: found.word }), found.static_neighbours.map((one) => [one.cosine, one.word] as const)]);
   for (const [name, near] of lists) {
     body.push(text(16, y, name, { 'font-weight': 600 }));

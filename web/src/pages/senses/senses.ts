@@ -6,6 +6,9 @@ import { t } from '../../state/preferences.svelte';
 /** The article's word, in the article's two senses. */
 export const USUAL = { one: "Let's stick to the plan.", other: 'He found a stick in the wood.', word: 'stick' };
 
+/** The two sentences, by the names of their messages. */
+export const SIDES = ['one', 'other'] as const;
+
 export function layerName(name: string): string {
   if (name === 'mixed') return t('senses.layer_mixed');
   return name === 'residual.0' ? t('senses.layer_entry') : t('senses.layer_block', { n: name.split('.')[1]! });
