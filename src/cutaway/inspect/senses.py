@@ -23,7 +23,7 @@ from cutaway.errors import CutawayError
 from cutaway.inspect.numbers import Array, Line, Table, Token, ViewResult, array, tokens_of
 from cutaway.inspect.runs import Run
 from cutaway.inspect.runs import run as carry_on
-from cutaway.models.architecture import places
+from cutaway.models.architecture import context_of, places
 from cutaway.parts.versions import versions
 
 if TYPE_CHECKING:
@@ -220,17 +220,19 @@ def read_examples(lm: LanguageModel, name: str) -> tuple[Tensor, list[Example]]:
         every = layers_of(lm)
         gathered: dict[str, list[Tensor]] = {one: [] for one in every}
         examples: list[Example] = []
-        ids = [lm.ids(text) for text in sentences()]
+        read = [(number, text, lm.ids(text)) for number, text in enumerate(sentences())]
+        read = [one for one in read if len(one[2]) <= context_of(lm.config)]  # what the model cannot read is no example
         from cutaway.runtime.torch_texts import trace_texts
 
-        traces = trace_texts(lm.model, ids, every)
-        for number, (text, one, trace) in enumerate(zip(sentences(), ids, traces, strict=True)):
+        traces = trace_texts(lm.model, [ids for _, _, ids in read], every)
+        for (number, text, one), trace in zip(read, traces, strict=True):
             for example in words_in(lm, number, text, tokens_of(lm.tokenizer, one)):
                 examples.append(example)
                 for place in every:
                     gathered[place].append(trace[place][list(example.positions)].float().mean(0))
         for place in every:
-            mine[place] = now, array(F.normalize(torch.stack(gathered[place]), dim=-1)), examples
+            found = torch.stack(gathered[place]) if examples else torch.empty(0, 1)
+            mine[place] = now, array(F.normalize(found, dim=-1)), examples
     _, vectors, examples = mine[name]
     return torch.from_numpy(vectors), examples
 
@@ -252,6 +254,8 @@ def words_in(lm: LanguageModel, number: int, text: str, tokens: Sequence[Token])
 def nearest(lm: LanguageModel, name: str, vector: Tensor, k: int) -> tuple[Neighbour, ...]:
     """The words of the example sentences whose vectors are nearest."""
     vectors, examples = read_examples(lm, name)
+    if not examples:
+        return ()
     near = vectors @ F.normalize(vector, dim=0).cpu()
     best = near.topk(min(k, len(examples)))
     return tuple(

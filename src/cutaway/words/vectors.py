@@ -50,7 +50,8 @@ class WordVectors:
     def directions(self) -> NDArray[np.float32]:
         """Every vector at length 1; a vector of zeros stays one."""
         lengths = np.linalg.norm(self.table, axis=1, keepdims=True)
-        return self.table / np.where(lengths == 0, np.float32(1), lengths)
+        found: NDArray[np.float32] = (self.table / np.where(lengths == 0, 1, lengths)).astype(np.float32)
+        return found
 
     def cosine(self, one: str, other: str) -> float:
         """How alike two words' vectors are: 1 is the same direction."""
