@@ -104,7 +104,7 @@ export function summary(s: Scene, pen: CanvasRenderingContext2D, picture: HTMLCa
 /** Where the MLP widens: a swelling around each river, gold where neurons fire. */
 export function swellings(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, alpha: number): void {
   const { camera, neurons, firing, low, high, slim } = s;
-  if (alpha <= 0) return;
+  if (alpha <= 0 || !neurons) return; // nothing is drawn that is not known yet
   const before = pen.globalAlpha;
   const room = camera.sx * 0.92;
   pen.imageSmoothingEnabled = false;
@@ -113,7 +113,7 @@ export function swellings(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, alp
     const [top, bottom] = [camera.y(part.y + part.h), camera.y(part.y)];
     if (top > s.height || bottom < 0 || !part.h) continue;
     const middle = camera.y(station.y + station.h / 2);
-    if (slim > 0 && neurons) {
+    if (slim > 0) {
       const tall = Math.min(22, (bottom - top) * 0.9) / 2;
       pen.globalAlpha = before * alpha * slim * 0.6;
       summary(s, pen, swelling(neurons, n, together(camera.sx), ink.neuron), middle - tall, middle + tall);
@@ -121,7 +121,7 @@ export function swellings(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, alp
     for (let i = low; i < high; i++) {
       if (slim >= 1 && i !== s.column) continue;
       const centre = camera.x(i + 0.5);
-      const share = neurons && neurons.longest[n] ? neurons.length(n, i) / neurons.longest[n]! : 0.5;
+      const share = neurons.longest[n] ? neurons.length(n, i) / neurons.longest[n]! : 0;
       const half = Math.min(room, Math.max(10, Math.min(110, room) * (0.6 + 0.4 * share))) / 2;
       pen.globalAlpha = before * alpha * (i === s.column ? 1 : 0.8);
       pen.fillStyle = ink['neuron-soft'];
