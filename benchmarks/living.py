@@ -123,6 +123,7 @@ def frames(launch: Callable[[], Any], where: str, place: str, key: str, seconds:
     browser = launch()
     whole = browser.new_browser_cdp_session()
     page = browser.new_page(viewport={"width": 1280, "height": 900}, bypass_csp=True)
+    page.set_default_timeout(300_000)  # a long text takes its time on a busy machine
     own = page.context.new_cdp_session(page)
     own.send("Performance.enable", {"timeDomain": "threadTicks"})
     page.goto(f"{where}#/walk?{place}")
