@@ -32,7 +32,8 @@ ASKED = {
     "looking": "position=3&key=1", "saliency": "target=3", "neuron": "layer=1&neuron=2", "groups": "count=2",
     "roles": "tokens=4&texts=2", "sweep": "how=zero&what=head", "contexts": "layer=1&unit=2",
     **dict.fromkeys(("edges", "paths"), "corrupted=Once upon the time there was a little fox&token=7"),
-    "factors": "count=2", "learned": "reference=Le renard", "values": "name=blocks.1.residual&position=2", "parameters": "name=token_embedding.weight",
+    "factors": "count=2", "learned": "reference=Le renard",
+    "values": "name=blocks.1.residual&position=2", "parameters": "name=token_embedding.weight",
 }  # fmt: skip
 SERVED = [view for view in views().values() if "served" in view.surfaces]
 
