@@ -1053,7 +1053,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "wanted": "wanted",
   "before": "before",
   "after": "after",
-  "losses": "Mean loss over all places, in nats:",
+  "losses": "Mean loss over all positions, in nats:",
   "sinusoids": "Where a token stands",
   "sinusoids_say": "This is added to the vectors: a row for each position, sine and cosine waves that become longer from column to column. Both layouts hold the same numbers in a different order.",
   "layout_interleaved": "interleaved: sine, cosine, sine, …",
