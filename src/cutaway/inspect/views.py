@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cutaway.errors import CutawayError
 from cutaway.inspect.view import REQUIRED, Word, param, register, view
 from cutaway.inspect.views_causal import contexts, direct, edges, paths, sweep
+from cutaway.inspect.views_pairs import PAIR_VIEWS
 
 if TYPE_CHECKING:
     from cutaway.inspect.attention import Attention, Heads, Looking
@@ -417,5 +418,5 @@ def values(
 
 register(
     attention, heads, roles, path, lens, saliency, neurons, groups, factors, change, cache, beams, parameters, looking,
-    neuron, writing, predict, values, sweep, edges, paths, direct, contexts,
+    neuron, writing, predict, values, sweep, edges, paths, direct, contexts, *PAIR_VIEWS,
 )  # fmt: skip
