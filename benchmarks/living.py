@@ -1,11 +1,11 @@
 """How quick the page is in the browser: first paint and the living view's frames, by the clock and in processor time.
 
-    python benchmarks/living.py [--rounds 5] [--seconds 4] [--json]
+    python benchmarks/living.py [--rounds 5] [--seconds 4] [--tokens 64 1024] [--json]
 
-One server shows a model of 12 layers and 12 heads (random weights) and a text of 64 tokens. First paint: a new browser
-profile each round, nothing cached. Frames: the story is played, at the whole machine and inside a block. Processor time
-is what Chromium's tracing and its processes say they used, so it means something on a busy machine, too; wall times
-want a quiet one. Each number is the median of the rounds.
+One server shows a model of 12 layers and 12 heads (random weights) and texts of 64 and of 1,024 tokens. First paint:
+a new browser profile each round, nothing cached. Frames: the story is played, at the whole machine and inside a block,
+and the camera goes from the one into the other. Processor time is what Chromium's tracing and its processes say they
+used, so it means something on a busy machine, too; wall times want a quiet one. All are medians of the rounds.
 """
 
 from __future__ import annotations
@@ -23,11 +23,16 @@ from typing import Any
 from urllib.parse import quote
 
 BROWSERS = ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome")
-TEXT = "Once upon a time, there was a little girl named Lily. She liked to play with her red ball in the park. " * 4
-TOKENS = 64
+TEXT = "Once upon a time, there was a little girl named Lily. She liked to play with her red ball in the park. " * 50
 TRACED = "devtools.timeline,disabled-by-default-devtools.timeline,toplevel,loading,blink.user_timing"
-PLACES = {"the whole machine": "step=scores&layer=3", "inside a block": "step=input_norm&layer=0"}
-"""Where the story is begun: later blocks are told from far, the first from near."""
+PLACES = {
+    "the whole machine": ("step=scores&layer=3", " "),
+    "inside a block": ("step=input_norm&layer=0", " "),
+    "on the way into a block": ("step=scores&layer=3&level=machine", "+"),
+}
+"""Where a measurement begins, and the key that begins it: later blocks are told from far, the first from near; one key
+goes nearer.
+"""
 HEADER = """new MutationObserver((_, watcher) => {
   if (!document.querySelector('header')) return;
   watcher.disconnect();
@@ -113,18 +118,20 @@ def spent(session: Any) -> float:
     return sum(one["cpuTime"] for one in session.send("SystemInfo.getProcessInfo")["processInfo"])
 
 
-def frames(launch: Callable[[], Any], where: str, place: str, seconds: float) -> dict[str, float]:
-    """The story played for so long: how many frames a second, how far apart, and what each costs."""
+def frames(launch: Callable[[], Any], where: str, place: str, key: str, seconds: float) -> dict[str, float]:
+    """The story played for so long, or the camera on its way: frames a second, how far apart, what each costs."""
     browser = launch()
     whole = browser.new_browser_cdp_session()
     page = browser.new_page(viewport={"width": 1280, "height": 900}, bypass_csp=True)
+    page.set_default_timeout(300_000)  # a long text takes its time on a busy machine
     own = page.context.new_cdp_session(page)
     own.send("Performance.enable", {"timeDomain": "threadTicks"})
     page.goto(f"{where}#/walk?{place}")
     page.wait_for_selector("canvas.living")
-    page.wait_for_function("document.querySelector('canvas.living').describe?.().arcs.length > 0")
+    page.wait_for_function("document.querySelector('canvas.living').describe?.().river.length > 0")
     page.wait_for_function("document.querySelector('.picture').ariaBusy === 'false'")
-    page.keyboard.press(" ")
+    page.locator("h1").focus()
+    page.keyboard.press(key)
 
     def used() -> float:
         told = {one["name"]: one["value"] for one in own.send("Performance.getMetrics")["metrics"]}
@@ -133,10 +140,12 @@ def frames(launch: Callable[[], Any], where: str, place: str, seconds: float) ->
     before, all_before = used(), spent(whole)
     at = page.evaluate(PLAYED, seconds)
     after, all_after = used(), spent(whole)
+    columns = page.evaluate("document.querySelector('canvas.living').describe().columns.length")
     painting = sorted(page.evaluate("document.querySelector('canvas.living').frames()"))
     browser.close()
     apart = sorted(b - a for a, b in itertools.pairwise(at))
     return {
+        "columns": columns,
         "frames a second": 1000 * len(apart) / (at[-1] - at[0]),
         "between frames, 95th percentile, ms": apart[int(0.95 * len(apart))],
         "painting a frame, median, ms": statistics.median(painting),
@@ -147,8 +156,8 @@ def frames(launch: Callable[[], Any], where: str, place: str, seconds: float) ->
 
 
 @contextmanager
-def served() -> Iterator[tuple[str, str]]:
-    """The address of an explorer in this process, and in it that of a text in a model as deep as GPT-2 small."""
+def served() -> Iterator[tuple[str, Callable[[int], str]]]:
+    """The address of an explorer in this process; in it that of so many tokens in a model as deep as GPT-2."""
     import torch
     import uvicorn
 
@@ -162,7 +171,7 @@ def served() -> Iterator[tuple[str, str]]:
 
     torch.manual_seed(1)
     tokenizer = cutaway.load().tokenizer
-    model = GPT(Config(vocabulary=len(tokenizer), context=256, width=192, layers=12, heads=12))
+    model = GPT(Config(vocabulary=len(tokenizer), context=1_024, width=192, layers=12, heads=12))
     with torch.no_grad():
         for block in model.blocks:
             block.attention.queries_keys_values.weight.mul_(8)
@@ -173,8 +182,11 @@ def served() -> Iterator[tuple[str, str]]:
     server = uvicorn.Server(uvicorn.Config(create_app(explorer), log_level="error", lifespan="off"))
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
-    text = tokenizer.decode(tokenizer.encode(TEXT)[:TOKENS])
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}/", f"model=deep&text={quote(text)}"
+    ids = tokenizer.encode(TEXT)
+    yield (
+        f"http://127.0.0.1:{listener.getsockname()[1]}/",
+        lambda tokens: f"model=deep&text={quote(tokenizer.decode(ids[:tokens]))}",
+    )
     server.should_exit = True
     thread.join(10)
     explorer.close()
@@ -188,6 +200,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=4.0, help="of playing, each time")
+    parser.add_argument("--tokens", type=int, nargs="+", default=[64, 1_024], help="lengths of the texts")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     found: dict[str, dict[str, float]] = {}
@@ -197,9 +210,10 @@ def main() -> None:
         with served() as (where, shown):
             first_paint(launch, where)  # the first visit finds the server cold
             found["first paint"] = median([first_paint(launch, where) for _ in range(asked.rounds)])
-            for name, place in PLACES.items():
-                one = [frames(launch, where, f"{shown}&{place}", asked.seconds) for _ in range(asked.rounds)]
-                found[name] = median(one)
+            for tokens, (name, (place, key)) in itertools.product(asked.tokens, PLACES.items()):
+                seconds = 1.0 if key == "+" else asked.seconds
+                rounds = [frames(launch, where, f"{shown(tokens)}&{place}", key, seconds) for _ in range(asked.rounds)]
+                found[f"{name}, {tokens} tokens"] = median(rounds)
     if asked.json:
         print(json.dumps(found))
         return

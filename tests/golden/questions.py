@@ -198,7 +198,7 @@ def about_run(key: str, names: dict[str, bool]) -> Iterable[Question]:
         yield "POST", f"{at}/change", {"changes": changes, "k": 4}
     yield "GET", f"{at}/table", {"name": "blocks.1.attention.weights", "head": 1}
     yield "GET", f"{at}/machine/folded", {"name": ["residual.0", "blocks.1.mlp.output"], "count": 4, "cells": 8}
-    yield "GET", f"{at}/machine/looks", {"name": "blocks.1.attention.weights", "count": 4}
+    yield "GET", f"{at}/machine/looks", {"name": "blocks.1.attention.weights", "k": 3}
     yield "GET", f"{at}/machine/rows", {"name": "blocks.1.attention.weights", "position": 2}
     yield "GET", f"{at}/machine/expected", {"first": 1, "count": 3}
     for step in (*STEPS, "nowhere"):

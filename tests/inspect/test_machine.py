@@ -29,13 +29,29 @@ def test_a_folded_vector_has_its_length_and_the_largest_number_of_each_cell(tiny
                 assert row[1 + cell] == pytest.approx(float(part[part.abs().argmax()]))
 
 
-def test_looks_are_the_mean_over_heads_and_a_row_of_them_sums_to_one(tiny_lm):
+def test_looks_are_the_strongest_of_the_mean_over_heads(tiny_lm):
     seen = run(tiny_lm, TEXT)
-    found = machine.looks(seen, ["blocks.1.attention.weights"], first=3, count=4)
-    mean = seen["blocks.1.attention.weights"].mean(0)
-    assert found[:, 1:] == pytest.approx(mean[3:7, 3:7].numpy(), abs=1e-6)
-    assert found[:, 0] == pytest.approx(mean[3:7, :3].sum(1).numpy(), abs=1e-6)
-    assert found.sum(1) == pytest.approx(np.ones(4), abs=1e-5)  # nothing comes after: the mask
+    names = ["blocks.0.attention.weights", "blocks.1.attention.weights"]
+    found = machine.looks(seen, names, k=3).reshape(2, len(seen), 6)
+    for name, rows in zip(names, found, strict=True):
+        mean = seen[name].mean(0)
+        for token, row in enumerate(rows):
+            there = min(3, token + 1)  # nothing comes after: the mask
+            strongest = mean[token].sort(descending=True)
+            assert row[3:] == pytest.approx(strongest.values[:there].tolist() + [0] * (3 - there))
+            assert row[:there].tolist() == strongest.indices[:there].tolist()
+            assert (row[there:3] == -1).all()
+
+
+def test_an_answer_that_no_page_could_draw_is_refused(tiny_lm, monkeypatch):
+    seen = run(tiny_lm, TEXT)
+    monkeypatch.setattr(machine, "MOST", 40)
+    with pytest.raises(CutawayError, match="Name fewer"):
+        machine.folded(seen, ["residual.0"], cells=24)
+    with pytest.raises(CutawayError, match="Name fewer"):
+        machine.looks(seen, ["blocks.0.attention.weights"])
+    with pytest.raises(CutawayError, match="Name fewer"):
+        machine.rows(seen, ["blocks.0.attention.weights", "blocks.1.attention.weights"])
 
 
 def test_rows_are_one_token_in_every_head(tiny_lm):
@@ -58,7 +74,9 @@ def test_a_model_without_heads_or_blocks_is_folded_too(encoder_lm):
     seen = run(encoder_lm, "A robot must obey")
     known = places(encoder_lm.config).values()
     tables = [place.name for place in known if place.axes[-1] == "key" and place.operation == "softmax"]
-    assert machine.looks(seen, tables).sum(1) == pytest.approx(np.ones(len(seen) * len(tables)), abs=1e-5)
+    assert machine.looks(seen, tables, k=len(seen))[:, len(seen) :].sum(1) == pytest.approx(
+        np.ones(len(seen) * len(tables)), abs=1e-5
+    )
     vectors = [place.name for place in known if place.axes[-1] == "column"]
     assert machine.folded(seen, vectors, cells=4).shape == (len(seen) * len(vectors), 5)
 

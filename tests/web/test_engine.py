@@ -194,7 +194,7 @@ def test_the_engine_in_the_page_answers_as_the_server_does(both, odd_lm):
         ("activations", {"layer": 2}),
         ("machine/folded", {"name": ["residual.0", "blocks.2.attention.heads", "blocks.2.mlp.activation"], "first": 2,
                             "count": 8, "cells": 24}),
-        ("machine/looks", {"name": ["blocks.0.attention.weights"], "first": 2, "count": 8}),
+        ("machine/looks", {"name": ["blocks.0.attention.weights", "blocks.2.attention.weights"], "k": 5}),
         ("machine/rows", {"name": ["blocks.0.attention.weights"], "first": 2, "count": 8, "position": 6}),
         ("machine/expected", {"first": 1, "count": 64}),
         ("neurons", {"position": 5, "top": 4}),

@@ -25,6 +25,11 @@ def drawn(page, settle) -> dict:
     return page.evaluate(SAID)
 
 
+@pytest.fixture(scope="module")
+def long_text(long_lm) -> str:
+    return long_lm.tokenizer.decode(long_lm.ids("the little fox was on the other side of the hill " * 100)[:1_000])
+
+
 def test_every_length_weight_and_chance_of_the_picture_is_pythons(show, settle, builtin):
     seen = run(builtin, TEXT)
     said = drawn(show(at()), settle)
@@ -167,6 +172,17 @@ def test_the_gallery_shows_pythons_numbers_of_every_example(show, settle, builti
     page.wait_for_function("location.hash.startsWith('#/attention') && location.hash.includes('robot')")
 
 
+@pytest.mark.parametrize("language", ["en", "ru", "zh-CN"])
+def test_no_table_of_the_gallery_is_wider_than_its_place(show, settle, language):
+    page = show("#/gallery?text=hello", language=language)
+    page.wait_for_selector("[data-exhibit=sizes] tbody tr")
+    settle(page)
+    boxes = page.eval_on_selector_all(
+        ".exhibit .scroll", "all => all.map(one => [one.ariaLabel, one.scrollWidth - one.clientWidth])"
+    )
+    assert len(boxes) >= 3 and [name for name, more in boxes if more > 0] == []
+
+
 def test_generate_plays_once_by_itself_for_those_who_do_not_mind_motion(show, settle):
     page = show("#/predict?text=Once+upon+a+time")
     page.emulate_media(reduced_motion="no-preference")
@@ -246,9 +262,9 @@ def test_a_stretch_of_it_is_recorded_as_a_film_as_a_gif_and_as_a_drawing(show, s
             assert width <= 720 and width / height == pytest.approx(box["width"] / box["height"], rel=0.02)
 
 
-@pytest.mark.parametrize("step", ["whole", "softmax"])
-def test_the_picture_is_saved_as_a_drawing_that_looks_like_the_canvas(show, settle, step):
-    page = show(at(step, layer=1))
+@pytest.mark.parametrize("step", ["whole", "softmax", "whole of a long text"])
+def test_the_picture_is_saved_as_a_drawing_that_looks_like_the_canvas(show, settle, long_text, step):
+    page = show(at(step, layer=1) if step in ("whole", "softmax") else at(text=long_text, model="long"))
     drawn(page, settle)
     page.locator("summary", has_text="Save, record").click()
     with page.expect_download() as made:
@@ -277,7 +293,7 @@ def test_the_picture_is_saved_as_a_drawing_that_looks_like_the_canvas(show, sett
     assert "<text" in drawing and "<image" in drawing
 
 
-def test_heads_apart_the_tied_matrix_and_the_canvas_as_saved(show, settle, builtin, long_lm):
+def test_heads_apart_the_tied_matrix_and_the_canvas_as_saved(show, settle, builtin):
     page = show(at(lines="heads"))
     drawn(page, settle)
     page.wait_for_function(f"{SAID}.heads.length > 0")
@@ -307,9 +323,70 @@ def test_heads_apart_the_tied_matrix_and_the_canvas_as_saved(show, settle, built
     assert [width, height] == page.evaluate(
         "(({ width, height }) => [width, height])(document.querySelector('.living'))"
     )
-    text = long_lm.tokenizer.decode(long_lm.ids("the little fox was on the other side of the hill " * 100)[:1_000])
-    page = show(at(text=text, model="long"), wait=False)
-    page.wait_for_selector(".window input")
-    page.get_by_role("slider", name="Which part of the text is shown").fill("500")
-    page.wait_for_function(f"{SAID}.columns.some((one) => one.position === 500) && {SAID}.river.length > 0")
-    assert len(page.evaluate(SAID)["columns"]) == 64
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_a_long_text_is_there_whole_and_says_the_same_as_python(show, settle, long_lm, long_text, width, dark):
+    seen = run(long_lm, long_text)
+    page = show(at(text=long_text, model="long", position=700), width=width, dark=dark)
+    drawn(page, settle)
+    page.wait_for_function(f"{SAID}.arcs.length > 0")
+    said = page.evaluate(SAID)
+    assert [(one["position"], one["id"]) for one in said["columns"]] == list(enumerate(seen.ids))
+    assert said["together"] in (2, 4)  # of the tokens that share a column of pixels the longest vector is drawn
+    lengths = {name: seen[name].float().norm(dim=-1) for name in {one["name"] for one in said["river"]}}
+    assert len(said["river"]) == len(lengths) * len(seen.ids)
+    for one in said["river"]:
+        assert one["length"] == pytest.approx(float(lengths[one["name"]][one["position"]]), rel=1e-4)
+    tables = {name: seen[name].mean(0) for name in places(long_lm.config) if name.endswith("weights")}
+    others = [arc for arc in said["arcs"] if arc["to"] != 700]
+    assert {arc["name"] for arc in others} == set(tables) and {arc["to"] for arc in said["arcs"]} >= {700}
+    assert len(others) < 200 * len(tables)  # what is too small to be seen is not drawn
+    for arc in said["arcs"]:
+        assert arc["weight"] == pytest.approx(float(tables[arc["name"]][arc["to"], arc["from"]]), rel=1e-3)
+    for arc in others:  # the strongest of its token, and of those beside it
+        assert arc["weight"] == pytest.approx(float(strongest(tables[arc["name"]], arc["to"])), rel=1e-3)
+        assert arc["weight"] >= float(strongest(tables[arc["name"]], arc["to"] ^ 1)) - 1e-6
+    window = said["vectors"]
+    assert window["first"] <= 700 < window["first"] + window["count"] == window["first"] + 128
+    for column in said["columns"][window["first"] :][: window["count"] : 16]:
+        shares = seen.logits([column["position"]])[0].softmax(-1)
+        assert column["expected"] == int(shares[: len(long_lm.tokenizer)].argmax())
+
+
+def strongest(table, token):
+    """The most that a token gives to another."""
+    row = table[token].clone()
+    row[token] = 0
+    return row.max()
+
+
+def test_one_goes_into_a_long_text_anywhere_and_finds_its_vectors_there(show, settle, long_text):
+    page = show(at(text=long_text, model="long"))
+    drawn(page, settle)
+    assert page.evaluate(SAID)["vectors"]["first"] == 1_000 - 128
+    box = page.locator("canvas.living").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.6)
+    for _ in range(9):
+        page.mouse.wheel(0, -240)
+    page.wait_for_function(f"{SAID}.together === 1 && {SAID}.vectors.first < 800")
+    settle(page)
+    said = page.evaluate(SAID)
+    assert len(said["columns"]) == 1_000 and said["arcs"] == []  # all are there still; a block's steps are in sight
+    middle = said["vectors"]["first"] + 64
+    assert {one["position"] for one in said["columns"] if one["expected"] is not None} == set(
+        range(middle - 64, middle + 64)
+    )
+    page.keyboard.press("Escape")
+
+
+def test_a_table_of_a_long_text_has_the_lines_around_the_chosen_token(show, settle, long_lm, long_text):
+    page = show(at("softmax", text=long_text, model="long", layer=1, head=2, level="head", position=500))
+    drawn(page, settle)
+    box = page.locator("canvas.living").bounding_box()
+    spot = page.evaluate("document.querySelector('canvas.living').where('softmax', 1)")
+    page.mouse.move(box["x"] + spot["x"], box["y"] + spot["y"] + 2)
+    words = page.locator("[role=tooltip], .tip").first.inner_text()
+    table = run(long_lm, long_text)["blocks.1.attention.weights"][2]
+    near = [float(table[row, 500]) for row in range(496, 504)]
+    assert any(f"[500]: {value:.4g}"[:9] in words for value in near), (words, near)

@@ -10,6 +10,7 @@ import './style/base.css';
 import './style/parts.css';
 import './style/present.css';
 import './style/side.css';
+import './style/print.css';
 
 const target = document.getElementById('app')!;
 

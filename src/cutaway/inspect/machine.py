@@ -1,5 +1,5 @@
-"""What the picture of the whole machine is drawn from: for a window of tokens every vector folded into a few cells, how
-much each token attends to each, and what is expected after each.
+"""What the picture of the whole machine is drawn from: for a window of tokens every vector folded into a few cells,
+what each token attends to most, and what is expected after each.
 
 Nothing here knows a model: the names are those of its map.
 """
@@ -19,6 +19,9 @@ from cutaway.models.architecture import Place, places
 from cutaway.models.steps import LOGITS
 from cutaway.parts.trace import check_name
 
+MOST = 1 << 24
+"""Numbers of one answer."""
+
 
 @torch.no_grad()
 def folded(run: Run, names: Sequence[str], first: int = 0, count: int = 64, cells: int = 24) -> Array:
@@ -26,6 +29,7 @@ def folded(run: Run, names: Sequence[str], first: int = 0, count: int = 64, cell
     numbers that share a cell the one of largest size. Heads follow each other. [name x token, 1 + cell]
     """
     rows = window(run, first, count)
+    check_size(len(names) * len(rows) * (1 + cells))
     found = [fold(vectors(run, place, rows), cells) for place in known(run, names)]
     return array(torch.cat(found)) if found else array(torch.zeros(0, 1 + cells))
 
@@ -46,26 +50,29 @@ def fold(vectors: Tensor, cells: int) -> Tensor:
 
 
 @torch.no_grad()
-def looks(run: Run, names: Sequence[str], first: int = 0, count: int = 64) -> Array:
-    """For each table of attention weights the mean over its heads: how much each token of the window attends to each of
-    them; before that, to all tokens before the window together. [name x token, 1 + key]
+def looks(run: Run, names: Sequence[str], k: int = 4) -> Array:
+    """What each token attends to most, by the mean over the heads of each table of attention weights: the positions,
+    the strongest first, then their weights. Where there are fewer, position -1 and weight 0. [name x token, 2k]
     """
-    rows = window(run, first, count)
+    check_size(len(names) * len(run) * 2 * k)
     found = []
     for place in known(run, names):
         if place.axes[-1] != "key":
             raise CutawayError(f"{place.name} is no table of tokens and the tokens they attend to.")
         table = run[place.name]
-        table = (table.mean(0) if place.axes[0] == "head" else table)[rows.start : rows.stop].float()
-        before = table[:, : rows.start].sum(1, keepdim=True)
-        found.append(torch.cat([before, table[:, rows.start : rows.stop]], 1))
-    return array(torch.cat(found)) if found else array(torch.zeros(0, 1 + len(rows)))
+        best = (table.mean(0) if place.axes[0] == "head" else table).float().topk(min(k, table.shape[-1]))
+        made = torch.cat([torch.full((len(run), k), -1.0), torch.zeros(len(run), k)], 1)
+        made[:, : best.values.shape[1]] = best.indices.float().masked_fill(best.values <= 0, -1)
+        made[:, k : k + best.values.shape[1]] = best.values
+        found.append(made)
+    return array(torch.cat(found)) if found else array(torch.zeros(0, 2 * k))
 
 
 @torch.no_grad()
 def rows(run: Run, names: Sequence[str], position: int = -1, first: int = 0, count: int = 64) -> Array:
     """One token's row of each table, head by head, over the keys of the window. [name x head, key]"""
     at, keys = run.position(position), window(run, first, count)
+    check_size(len(names) * getattr(run.lm.config, "heads", 1) * len(keys))
     found = []
     for place in known(run, names):
         if place.axes[-1] != "key":
@@ -91,6 +98,14 @@ def window(run: Run, first: int, count: int) -> range:
     if first < 0 or count < 1:
         raise CutawayError("A window begins at position 0 or later and holds at least one token.")
     return range(min(first, len(run)), min(first + count, len(run)))
+
+
+def check_size(numbers: int) -> None:
+    """Refuse a question whose answer no page could draw."""
+    if numbers > MOST:
+        raise CutawayError(
+            f"That is {numbers:,} numbers; a picture takes {MOST:,} at most. Name fewer places, tokens or cells."
+        )
 
 
 def known(run: Run, names: Sequence[str]) -> list[Place]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cutaway.errors import CutawayError
 from cutaway.inspect.view import REQUIRED, Word, param, register, view
 from cutaway.inspect.views_causal import contexts, direct, edges, paths, sweep
+from cutaway.inspect.views_pairs import PAIR_VIEWS
 
 if TYPE_CHECKING:
     from cutaway.inspect.attention import Attention, Heads, Looking
@@ -439,5 +440,5 @@ def senses(
 
 register(
     attention, heads, roles, path, lens, saliency, neurons, groups, factors, change, cache, beams, parameters, looking,
-    neuron, writing, predict, values, sweep, edges, paths, direct, contexts, senses,
+    neuron, writing, predict, values, sweep, edges, paths, direct, contexts, senses, *PAIR_VIEWS,
 )  # fmt: skip

@@ -10,10 +10,10 @@ EXACT = 1 << 18
 """Up to so many numbers go as float32; larger pictures as float16, which is finer than any screen."""
 
 
-def binary(values: ArrayLike) -> Response:
-    """Little-endian numbers, with X-Shape (`512,512`) and X-Type (`float32` or `float16`)."""
+def binary(values: ArrayLike, exact: bool = False) -> Response:
+    """Little-endian numbers, with X-Shape (`512,512`) and X-Type (`float32`, or `float16` if they are many)."""
     array = np.asarray(values, dtype=np.float32)
-    if array.size > EXACT:
+    if array.size > EXACT and not exact:
         with np.errstate(over="ignore"):  # what is too large for float16 is infinite there, as masked scores are
             array = array.astype(np.float16)
     kind = array.dtype.name

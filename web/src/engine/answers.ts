@@ -90,7 +90,7 @@ const VIEWS: Record<string, View> = {
   machine: (engine, run, given, { rest: [part] }) => {
     const [first, count, names] = [given.number('first', 0), given.number('count', WINDOW), given.all('name')];
     if (part === 'folded') return folded(run, names, first, count, given.number('cells', 24));
-    if (part === 'looks') return looks(run, names, first, count);
+    if (part === 'looks') return looks(run, names, given.number('k', 4));
     if (part === 'rows') return rowsOf(run, names, given.number('position', -1), first, count);
     return expected(engine, run, first, count);
   },

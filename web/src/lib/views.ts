@@ -18,6 +18,16 @@ export interface Attention {
   attended?: number;
 }
 
+/** What every head of one attention looks at. */
+export interface Attentions {
+  of: string;
+  layer: number;
+  layers: number;
+  queries: Token[];
+  keys: Token[];
+  weights: number[][][];
+}
+
 /** What each part adds to a token's logit, or to its lead over another's; together they are that number. */
 export interface Attribution {
   position: number;
@@ -117,6 +127,16 @@ export interface Choices {
   reason: string;
   explanation: string;
   text: string;
+}
+
+/** What may stand at one place of the target: before training, after it, and what should. */
+export interface Compared {
+  token: Token;
+  before: number;
+  after: number;
+  words: Token[];
+  untrained: number[];
+  trained: number[];
 }
 
 /** A place in the corpus at which a unit is strong. */
@@ -238,6 +258,22 @@ export interface Heads {
   picture: Pictures | null;
 }
 
+/** What one layer of the network holds after each word. */
+export interface HiddenStates {
+  name: string;
+  stack: string;
+  layer: number;
+  values: number[][];
+}
+
+/** The probabilities of a reference, word by word, in this model and in one of its shape with random weights. */
+export interface Learned {
+  seed: number;
+  loss_before: number;
+  loss_after: number;
+  places: Compared[];
+}
+
 /** The predictions after the embedding and after each block; the last row is the model's output. */
 export interface Lens {
   positions: number[];
@@ -248,6 +284,16 @@ export interface Lens {
   top: [number, number][][][];
   words: Record<string, Token>;
   watch: Followed[];
+}
+
+/** A vector on its way up a stack. */
+export interface Level {
+  name: string;
+  stack: string;
+  layer: number | null;
+  part: string;
+  norm: number;
+  values: number[];
 }
 
 /** The head that looks most from one token to another. */
@@ -443,6 +489,22 @@ export interface Shown {
   views: string[];
 }
 
+/** What is added to each position, in one layout. */
+export interface Sinusoids {
+  layout: string;
+  own: string;
+  values: number[][];
+}
+
+/** One token's vectors up the encoder, and one's up the decoder. */
+export interface Stacks {
+  source: number;
+  target: number;
+  heads: number;
+  norm: string;
+  levels: Level[];
+}
+
 /** One step of the walk. */
 export interface StepSpec {
   name: string;
@@ -504,6 +566,17 @@ export interface Total {
   bytes: number;
 }
 
+/** A source, its translation, and how likely each token was when it was written. */
+export interface Translation {
+  source: Token[];
+  start: Token;
+  target: Token[];
+  given: number;
+  ended: boolean;
+  text: string;
+  steps: Written[];
+}
+
 /** A beam search from its prompt to its results, in the order of the search. */
 export interface Tree {
   model: string;
@@ -511,6 +584,18 @@ export interface Tree {
   beams: number;
   nodes: Node[];
   results: Found[];
+}
+
+/** A recurrent network, unrolled: its hidden states word by word, and what goes over to the decoder. */
+export interface Unrolled {
+  cell: string;
+  attention: string;
+  bidirectional: boolean;
+  source: Token[];
+  decoder: Token[];
+  states: HiddenStates[];
+  last: number[][];
+  context: number[][] | null;
 }
 
 /** The numbers of an intermediate, with the names of their axes. */
@@ -526,4 +611,11 @@ export interface Values {
 export interface Writing {
   choices: Choices;
   cache: CacheSteps;
+}
+
+/** How a token of the target was chosen. */
+export interface Written {
+  probability: number;
+  top: Token[];
+  probabilities: number[];
 }

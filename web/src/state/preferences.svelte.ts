@@ -1,5 +1,6 @@
 /** What belongs to the reader, not to the view: language, theme, keys. Kept in this browser. */
 
+import { flushSync } from 'svelte';
 import { catalogue, compose, LANGUAGES, type Language, type Values } from '../lib/catalogue';
 
 export type Theme = 'auto' | 'light' | 'dark';
@@ -34,7 +35,9 @@ class Preferences {
   letters = $state(remembered('letters') !== 'off');
   /** Whether the system asks for dark; counts where the theme is auto. */
   systemDark = $state(false);
-  dark = $derived(this.theme === 'dark' || (this.theme === 'auto' && this.systemDark));
+  /** Paper is light, whatever is worn on the screen. */
+  paper = $state(false);
+  dark = $derived(!this.paper && (this.theme === 'dark' || (this.theme === 'auto' && this.systemDark)));
 
   start(asked: { lang?: string; theme?: string }): void {
     const wanted = [asked.lang, remembered('language'), ...navigator.languages].map(asLanguage).find(Boolean);
@@ -44,6 +47,11 @@ class Preferences {
     const system = matchMedia('(prefers-color-scheme: dark)');
     this.systemDark = system.matches;
     system.addEventListener('change', () => (this.systemDark = system.matches));
+    const paper = matchMedia('print');
+    paper.addEventListener('change', () => {
+      this.paper = paper.matches;
+      flushSync(); // what is printed is what stands there now
+    });
     $effect.root(() => {
       $effect(() => {
         document.documentElement.lang = this.language;

@@ -12,7 +12,7 @@ from cutaway.serve.explorer import Explorer
 
 Names = Annotated[list[str], Query(min_length=1, max_length=1_024)]
 First = Annotated[int, Query(ge=0)]
-Count = Annotated[int, Query(ge=1, le=128)]
+Count = Annotated[int, Query(ge=1)]
 
 
 def router(explorer: Explorer) -> APIRouter:
@@ -35,11 +35,11 @@ def router(explorer: Explorer) -> APIRouter:
         )
 
     @api.get("/traces/{key}/machine/looks")
-    async def looks(key: str, name: Names, request: Request, first: First = 0, count: Count = 64) -> Response:
-        """How much each token of a window attends to each, over all heads."""
+    async def looks(key: str, name: Names, request: Request, k: Annotated[int, Query(ge=1, le=16)] = 4) -> Response:
+        """What each token attends to most, over all heads."""
         from cutaway.inspect import machine
 
-        return await explorer.worker.run(request, lambda: binary(machine.looks(explorer.run(key), name, first, count)))
+        return await explorer.worker.run(request, lambda: binary(machine.looks(explorer.run(key), name, k), exact=True))
 
     @api.get("/traces/{key}/machine/rows")
     async def rows(

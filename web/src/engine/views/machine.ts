@@ -49,23 +49,30 @@ export function folded(run: Run, names: string[], first: number, count: number, 
   return { numbers, shape: [names.length * (end - start), 1 + cells] };
 }
 
-/** How much each token of the window attends to each, over all heads; before that, to all before the window together. */
-export function looks(run: Run, names: string[], first: number, count: number): Numbered {
-  const [start, end] = window(run, first, count);
-  const wide = 1 + end - start;
-  const numbers = new Float32Array(names.length * (end - start) * wide);
+/** What each token attends to most, over all heads: the positions, the strongest first, then their weights. */
+export function looks(run: Run, names: string[], k: number): Numbered {
   const { heads } = run.model.config;
+  const numbers = new Float32Array(names.length * run.length * 2 * k);
+  const mean = new Float32Array(run.length);
   let at = 0;
   for (const name of names) {
     tableCheck(run, name);
-    for (let token = start; token < end; token++, at += wide) {
+    for (let token = 0; token < run.length; token++, at += 2 * k) {
+      mean.fill(0);
       for (let head = 0; head < heads; head++) {
         const row = run.headRow(name, head, token);
-        for (let key = 0; key < end; key++) numbers[at + Math.max(0, key - start + 1)]! += row[key]! / heads;
+        for (let key = 0; key <= token; key++) mean[key]! += row[key]! / heads;
+      }
+      for (let n = 0; n < k; n++) {
+        const best = argmax(mean);
+        const weight = mean[best]!;
+        numbers[at + n] = weight > 0 ? best : -1;
+        numbers[at + k + n] = weight;
+        mean[best] = 0;
       }
     }
   }
-  return { numbers, shape: [names.length * (end - start), wide] };
+  return { numbers, shape: [names.length * run.length, 2 * k] };
 }
 
 /** One token's row of each table, head by head, over the keys of the window. */

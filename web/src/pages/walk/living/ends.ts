@@ -25,15 +25,17 @@ export function words(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
   pen.globalAlpha = 1;
   const every = Math.max(1, Math.ceil(15 / camera.sx));
   const { left } = s.margin('machine');
-  for (let i = 0; i < s.count; i++) {
+  const slim = s.slim >= 1;
+  if (slim) positions(s, pen, ink, foot, left);
+  for (let i = s.low; i < s.high; i++) {
     let x = camera.x(i + 0.5);
     const own = i === s.column;
     // Of a column wider than the picture the name stays in sight.
     if (own && camera.sx > s.width * 0.5 && camera.x(i) < s.width && camera.x(i + 1) > 0) x = Math.max(left + 60, Math.min(s.width - 70, x));
     if (x < left - 12 || x > s.width + 40) continue;
-    if (!own && (i % every || (every > 1 && Math.abs(i - s.column) < every))) continue;
+    if (!own && (slim || i % every || (every > 1 && Math.abs(i - s.column) < every))) continue;
     const gone = s.alone && i > s.column;
-    const word = visible(s.tokens[s.first + i]!);
+    const word = visible(s.tokens[i]!);
     pen.globalAlpha = gone ? 0.35 : 1;
     pen.fillStyle = ink.token;
     pen.font = `${own ? 700 : 400} ${own ? 13 : 12.5}px ${ink.mono}`;
@@ -58,6 +60,22 @@ export function words(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
     }
   }
   pen.globalAlpha = 1;
+}
+
+/** Where tokens are too narrow for their words: how many there are before, in round numbers. */
+function positions(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, foot: number, left: number): void {
+  const { camera } = s;
+  const least = 64 / camera.sx;
+  const step = [1, 2, 5, 10].map((one) => one * 10 ** Math.floor(Math.log10(least))).find((one) => one >= least)!;
+  pen.font = `11.5px ${ink.sans}`;
+  pen.textAlign = 'center';
+  pen.fillStyle = ink['ink-3'];
+  for (let i = Math.ceil(s.low / step) * step; i < s.high; i += step) {
+    const x = camera.x(i + 0.5);
+    if (x < left || Math.abs(x - camera.x(s.column + 0.5)) < 44) continue;
+    pen.fillRect(x - 0.5, foot + 2, 1, 5);
+    pen.fillText(String(i), x, foot + 16);
+  }
 }
 
 /** The chances of the next word, above the column they belong to; and the way round, on which it comes back as input. */
@@ -112,7 +130,7 @@ export const round = new Float64Array(10);
 export function loop(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
   const { camera } = s;
   const word = s.choice?.words[0];
-  if (!word || s.slots === s.count || s.column !== s.count - 1) return;
+  if (!word || s.column !== s.count - 1) return;
   const station = s.world.stations.find((one) => one.operation === 'choose');
   if (!station || camera.y(station.y) < 0) return;
   const right = s.width - 12;
@@ -161,11 +179,13 @@ export function guesses(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void
   if (y < 0 || y > s.height) return;
   pen.textAlign = 'center';
   pen.textBaseline = 'middle';
-  for (let i = 0; i < s.count; i++) {
+  for (let i = s.low; i < s.high; i++) {
+    const next = s.next(i);
+    if (!next) continue;
     const own = i === s.column;
     pen.font = `${own ? 700 : 400} 11.5px ${ink.mono}`;
     pen.fillStyle = own ? ink.token : ink['ink-3'];
-    pen.fillText(fit(pen, visible(s.expected.words[i]!), s.camera.sx - 6), s.camera.x(i + 0.5), y);
+    pen.fillText(fit(pen, visible(next.word), s.camera.sx - 6), s.camera.x(i + 0.5), y);
   }
 }
 
@@ -180,15 +200,16 @@ export function names(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
   pen.textAlign = 'left';
   const table = s.opened();
   if (table) {
-    const each = (table.h * camera.sy) / s.count;
+    const { first, count } = s.lines;
+    const each = (table.h * camera.sy) / count;
     pen.font = `12.5px ${ink.mono}`;
     pen.textAlign = 'right';
-    for (let q = 0; q < s.count; q++) {
-      const y = camera.y(table.y + table.h) + (q + 0.5) * each;
+    for (let q = first; q < first + count; q++) {
+      const y = camera.y(table.y + table.h) + (q - first + 0.5) * each;
       if (each < 11 || y < 8 || y > s.height - 36) continue;
       pen.font = `${q === s.column ? 700 : 400} 12.5px ${ink.mono}`;
       pen.fillStyle = ink.token;
-      pen.fillText(fit(pen, visible(s.tokens[s.first + q]!), wide - 20), wide - 6, y);
+      pen.fillText(fit(pen, visible(s.tokens[q]!), wide - 20), wide - 6, y);
     }
     return;
   }
@@ -204,7 +225,7 @@ export function names(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
     pen.fillRect(1, y - 7, 3, 14);
   };
   for (const floor of s.world.floors) {
-    const open = ramp(floor.h * camera.sy, 170, 240);
+    const open = ramp(floor.h * camera.sy, 170, 240) * ramp(camera.sx, 7, 12);
     if (floor.kind === 'block' && open < 0.5) {
       const inside = here?.layer === floor.layer;
       const y = camera.y(floor.y + floor.h / 2);

@@ -11,7 +11,7 @@ export interface Hit {
   name: string;
   cell: number;
   value: number | null;
-  /** Of a table: the token that looks, within the window. */
+  /** Of a table: the token that looks. */
   row: number | null;
   head: number;
   matrix: boolean;
@@ -48,9 +48,10 @@ export function hit(scene: Scene, px: number, py: number): Hit {
       if (y < lane.y || y >= lane.y + lane.h || lane.h * camera.sy < 5) continue;
       hit.head = head;
       if (scene.table?.name === name && scene.table.head === head && lane.h * camera.sy > 70) {
-        hit.row = Math.floor(((lane.y + lane.h - y) / lane.h) * scene.count);
+        const { first, count } = scene.lines;
+        hit.row = first + Math.floor(((lane.y + lane.h - y) / lane.h) * count);
         hit.cell = hit.column;
-        hit.value = scene.table.values[(scene.first + hit.row) * scene.table.size + scene.first + hit.column] ?? null;
+        hit.value = scene.table.values[hit.row * scene.table.size + hit.column] ?? null;
       }
     }
     return hit;

@@ -3,13 +3,15 @@
 import { t } from '../../../state/preferences.svelte';
 import { fit, groupInk, type Ink } from './ink';
 import type { Scene } from './scene';
+import { row, swelling, together } from './summary';
 
 /** How wide the river of a token is at a stage: by the length of its vector, on a scale on which small ones can be seen. */
 export function girth(s: Scene, stage: number, i: number): number {
   const strips = s.stages!;
   const longest = Math.log1p(longestOf(s));
   const part = longest ? Math.log1p(strips.length(stage, i)) / longest : 0;
-  const wide = Math.max(3, Math.min(46, s.camera.sx * 0.4) * (0.25 + 0.75 * part));
+  const least = i === s.column ? 3 : Math.min(3, s.camera.sx * 0.7);
+  const wide = Math.max(least, Math.min(46, s.camera.sx * 0.4) * (0.25 + 0.75 * part));
   return wide + (Math.max(4, wide * 0.3) - wide) * s.near;
 }
 function longestOf(s: Scene): number {
@@ -56,15 +58,20 @@ export const course = (s: Scene, i: number): number => s.camera.x(i + 0.5 + 0.42
 
 /** The river of every token, from where it begins to where the scores are made. */
 export function rivers(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
-  const { camera, stages } = s;
+  const { camera, stages, vectors, low, high, slim } = s;
   if (!stages) return;
-  const [low, high] = [Math.max(0, Math.floor(camera.atX(0)) - 1), Math.min(s.count, Math.ceil(camera.atX(s.width)) + 1)];
   const before = pen.globalAlpha;
   pen.imageSmoothingEnabled = false;
   const small = camera.sx < SMALL;
+  if (slim > 0) {
+    const all = s.world.stages.map((_, n) => n);
+    pen.globalAlpha = before * slim;
+    for (const [n, stage] of s.world.stages.entries()) summary(s, pen, row(stages, all, n, together(camera.sx), ink.residual), Math.round(camera.y(stage.to)), Math.round(camera.y(stage.from)));
+  }
   for (let i = low; i < high; i++) {
     const centre = course(s, i);
     const own = i === s.column;
+    if (slim >= 1 && !own) continue;
     for (let n = 0; n < s.world.stages.length; n++) {
       const stage = s.world.stages[n]!;
       const top = Math.round(camera.y(stage.to));
@@ -72,44 +79,59 @@ export function rivers(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void 
       if (top > s.height || top + tall < 0) continue;
       const wide = girth(s, n, i);
       const edge = own ? 1.5 : 1;
-      pen.globalAlpha = before * (own ? 0.9 : small ? 0.15 : 0.45);
+      const texture = (own || !small) && vectors?.has(i) ? vectors : null; // without, its width says how long the vector is
+      pen.globalAlpha = before * (own ? 0.9 : texture ? 0.45 : 0.15 * (1 - slim));
       pen.fillStyle = ink.residual;
       pen.fillRect(centre - wide / 2 - edge, top, wide + 2 * edge, tall);
-      if (small && !own) continue; // too narrow for a texture: its width says how long the vector is
+      if (!texture) continue;
       pen.globalAlpha = before;
       pen.fillStyle = ink.surface;
       pen.fillRect(centre - wide / 2, top, wide, tall);
       pen.globalAlpha = before * (own ? 0.95 : 0.62);
-      stages.draw(pen, n, i, centre - wide / 2, top, wide, tall);
+      texture.draw(pen, n, i, centre - wide / 2, top, wide, tall);
     }
   }
   pen.globalAlpha = before;
 }
 
+/** A picture of all columns, from a height of the screen to another. */
+export function summary(s: Scene, pen: CanvasRenderingContext2D, picture: HTMLCanvasElement, top: number, bottom: number): void {
+  if (top > s.height || bottom < 0 || bottom <= top) return;
+  const { camera } = s;
+  pen.drawImage(picture, 0, 0, picture.width, picture.height, camera.x(0), top, picture.width * together(camera.sx) * camera.sx, bottom - top);
+}
+
 /** Where the MLP widens: a swelling around each river, gold where neurons fire. */
 export function swellings(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, alpha: number): void {
-  const { camera, neurons } = s;
-  if (alpha <= 0) return;
+  const { camera, neurons, firing, low, high, slim } = s;
+  if (alpha <= 0 || !neurons) return; // nothing is drawn that is not known yet
   const before = pen.globalAlpha;
   const room = camera.sx * 0.92;
+  pen.imageSmoothingEnabled = false;
   for (let n = 0; n < s.world.neurons.length; n++) {
     const { station, part } = s.world.neurons[n]!;
     const [top, bottom] = [camera.y(part.y + part.h), camera.y(part.y)];
     if (top > s.height || bottom < 0 || !part.h) continue;
     const middle = camera.y(station.y + station.h / 2);
-    for (let i = 0; i < s.count; i++) {
+    if (slim > 0) {
+      const tall = Math.min(22, (bottom - top) * 0.9) / 2;
+      pen.globalAlpha = before * alpha * slim * 0.6;
+      summary(s, pen, swelling(neurons, n, together(camera.sx), ink.neuron), middle - tall, middle + tall);
+    }
+    for (let i = low; i < high; i++) {
+      if (slim >= 1 && i !== s.column) continue;
       const centre = camera.x(i + 0.5);
-      if (centre < -room || centre > s.width + room) continue;
-      const share = neurons && neurons.longest[n] ? neurons.length(n, i) / neurons.longest[n]! : 0.5;
+      const share = neurons.longest[n] ? neurons.length(n, i) / neurons.longest[n]! : 0;
       const half = Math.min(room, Math.max(10, Math.min(110, room) * (0.6 + 0.4 * share))) / 2;
       pen.globalAlpha = before * alpha * (i === s.column ? 1 : 0.8);
       pen.fillStyle = ink['neuron-soft'];
       pen.strokeStyle = ink.neuron;
       pen.lineWidth = i === s.column ? 1.2 : 0.6;
       if (camera.sx < SMALL && i !== s.column) {
-        pen.globalAlpha = before * alpha * (0.2 + 0.5 * share);
+        const wide = Math.min(half, room / 2) * 1.4;
+        pen.globalAlpha = before * alpha * (0.2 + 0.5 * share) * (1 - slim);
         pen.fillStyle = ink.neuron;
-        pen.fillRect(centre - half * 0.7, middle - 1.5, half * 1.4, 3);
+        pen.fillRect(centre - wide / 2, middle - 1.5, wide, 3);
         continue;
       }
       pen.beginPath();
@@ -120,14 +142,14 @@ export function swellings(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, alp
       pen.bezierCurveTo(centre + half, (bottom + middle) / 2, centre + half * 0.2, (bottom + middle) / 2, centre, bottom);
       pen.fill();
       pen.stroke();
-      if (!neurons || neurons.index(s.world.neurons[n]!.name) !== n) continue;
+      if (!firing?.has(i) || firing.index(s.world.neurons[n]!.name) !== n) continue;
       // The neurons themselves, those that fire as gold marks on the widest line.
       pen.fillStyle = ink.neuron;
-      const { cells } = neurons;
-      const most = neurons.most[n]! || 1;
+      const { cells } = firing;
+      const most = firing.most[n]! || 1;
       const tall = Math.min(16, (bottom - top) * 0.4);
       for (let j = 0; j < cells; j++) {
-        const fires = neurons.cell(n, i, j) / most;
+        const fires = firing.cell(n, i, j) / most;
         if (fires < 0.25) continue;
         pen.globalAlpha = before * alpha * Math.min(1, 0.3 + 0.7 * fires);
         const x = centre - half * 0.86 + (1.72 * half * (j + 0.5)) / cells;
@@ -156,14 +178,17 @@ export function arcs(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, alpha: n
   const thick = Math.max(2.5, Math.min(11, s.camera.sx * 0.16));
   pen.strokeStyle = ink.attention;
   pen.lineCap = 'round';
-  const shown = s.over && s.over.column >= 0 ? s.over.column : s.column;
+  const { shown } = s;
   const apart = s.byHead && shown === s.column;
   for (let pass = 0; pass < 2; pass++)
-    for (const { look, q, k, weight } of s.arcs) {
+    for (const arc of s.arcs) {
+      const { look, q, k, weight } = arc;
       if ((q === shown) !== (pass === 1) || (apart && pass)) continue;
+      const strength = s.strength(arc, shown);
+      if (strength <= 0) continue;
       const { part } = s.world.looks[look]!;
       if (s.camera.y(part.y) < 0 || s.camera.y(part.y + part.h) > s.height) continue;
-      pen.globalAlpha = before * alpha * (pass ? Math.min(0.95, 0.4 + weight) : 0.06 + 0.34 * weight);
+      pen.globalAlpha = before * alpha * strength * (pass ? Math.min(0.95, 0.4 + weight) : 0.06 + 0.34 * weight);
       pen.lineWidth = pass ? Math.max(1, thick * weight) : Math.max(0.6, thick * weight * 0.6);
       pen.beginPath();
       curve(s, pen, look, k, q);

@@ -7,8 +7,10 @@ import { palette } from '../../../state/palette.svelte';
 import { MASKED } from '../paint';
 import { fit, inkOf, ramp, type Ink } from './ink';
 import { halfOf, isHeads, isTable, lane, type Station } from './layout';
+import { summary } from './machine';
 import type { Scene } from './scene';
 import type { Strips } from './strips';
+import { row as strong, share, together } from './summary';
 
 export const half = (s: Scene, name: string): number => halfOf(s.map, name);
 
@@ -23,9 +25,9 @@ const bright = (packed: number): boolean => 0.3 * (packed & 255) + 0.59 * ((pack
 
 /** The vectors of a place, where they are known. */
 function known(s: Scene, name: string): { strips: Strips; n: number } | null {
-  for (const strips of [s.block?.strips ?? null, s.stages, s.neurons]) {
+  for (const strips of [s.block?.strips ?? null, s.vectors, s.firing]) {
     const n = strips?.index(name) ?? -1;
-    if (strips && n >= 0 && strips.count === s.count) return { strips, n };
+    if (strips && n >= 0) return { strips, n };
   }
   return null;
 }
@@ -36,7 +38,7 @@ export function rows(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
   const here = s.stop > 0 ? s.station(s.stop) : null;
   for (const floor of s.world.floors) {
     if (camera.y(floor.y + floor.h) > s.height || camera.y(floor.y) < 0) continue;
-    const near = floor.kind === 'block' ? ramp(floor.h * camera.sy, 170, 280) : 1;
+    const near = floor.kind === 'block' ? s.near : 1;
     if (near <= 0) continue;
     const before = pen.globalAlpha;
     pen.globalAlpha = before * near;
@@ -88,16 +90,27 @@ function vectors(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Sta
   const kind = ink[inkOf(thing(s.map, name)?.kind ?? '')];
   const before = pen.globalAlpha;
   const heads = isHeads(s.map, name) && (station.operation === 'show' || station.operation === 'mix');
+  const lengths = s.stages?.index(name) ?? -1;
+  const { low, high, slim } = s;
   pen.imageSmoothingEnabled = false;
-  for (let i = 0; i < s.count; i++) {
+  if (slim > 0 && lengths >= 0) {
+    pen.globalAlpha = before * slim;
+    summary(s, pen, strong(s.stages!, [lengths], lengths, together(camera.sx), kind), top, top + h);
+  }
+  for (let i = low; i < high; i++) {
+    if (slim >= 1 && i !== s.column) continue;
     const x = camera.x(s.middle(i) - wide);
     const w = 2 * wide * camera.sx;
-    if (x > s.width || x + w < 0) continue;
-    pen.globalAlpha = before * (i === s.column ? 1 : 0.5);
-    if (!found) {
-      pen.strokeStyle = ink.line;
+    pen.globalAlpha = before * (i === s.column ? 1 : 0.5 * (1 - slim));
+    if (!found?.strips.has(i)) {
+      // Not at hand: how long it is, if that is known.
+      pen.fillStyle = pen.strokeStyle = lengths < 0 ? ink.line : kind;
       pen.lineWidth = 1;
-      pen.strokeRect(x, top, w, h);
+      if (lengths < 0) pen.strokeRect(x, top, w, h);
+      else {
+        pen.globalAlpha *= 0.2 + 0.8 * share(s.stages!, [lengths], lengths, i);
+        pen.fillRect(x, top, w, h);
+      }
       continue;
     }
     const whole = i === s.column && s.full?.name === name ? s.full : null;
@@ -162,12 +175,12 @@ function cells(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, values: ArrayL
 /** Who looks at whom: for the chosen token a line of cells for each head, in the columns of the tokens looked at. Near enough, a head's whole table. */
 function table(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Station, name: string): void {
   const { camera, rows } = s;
-  const known = rows && rows.position === s.first + s.column ? rows.names.indexOf(name) : -1;
+  const known = rows && rows.position === s.column ? rows.names.indexOf(name) : -1;
   const operation = thing(s.map, name)?.operation;
-  const share = operation === 'softmax';
-  const scale = share ? palette.share : palette.signed;
-  let most = share ? 1 : 0.01;
-  if (!share && rows && known >= 0)
+  const shares = operation === 'softmax';
+  const scale = shares ? palette.share : palette.signed;
+  let most = shares ? 1 : 0.01;
+  if (!shares && rows && known >= 0)
     for (let i = 0; i < rows.heads * s.count; i++) {
       const value = Math.abs(rows.values[known * rows.heads * s.count + i]!);
       if (value < 1e30 && value > most) most = value;
@@ -180,13 +193,12 @@ function table(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Stati
     const gap = tall > 6 ? 1 : 0;
     const whole = s.table && s.table.name === name && s.table.head === head && tall > 70 ? s.table : null;
     if (whole) {
-      grid(s, pen, ink, whole, share, top, tall);
+      grid(s, pen, ink, whole, shares, top, tall);
       continue;
     }
-    for (let i = 0; i < s.count; i++) {
+    for (let i = s.low; i < s.high; i++) {
       const x = camera.x(s.middle(i) - 0.42);
       const w = camera.sx * 0.84;
-      if (x > s.width || x + w < 0) continue;
       const closed = s.masked && i > s.column && operation !== 'score';
       if (closed || known < 0) {
         pen.fillStyle = closed ? ink.sunken : ink.surface;
@@ -194,7 +206,7 @@ function table(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Stati
         continue;
       }
       const value = rows!.values[(known * rows!.heads + head) * s.count + i]!;
-      const step = share ? shareStep(value) : signedStep(value, most);
+      const step = shares ? shareStep(value) : signedStep(value, most);
       pen.fillStyle = value < MASKED ? ink.sunken : colour(scale, step);
       pen.fillRect(x, top, w, tall - gap);
       if (tall > 15 && w > 34 && value > MASKED) {
@@ -202,7 +214,7 @@ function table(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Stati
         pen.textAlign = 'center';
         pen.textBaseline = 'middle';
         pen.fillStyle = bright(scale[step]!) ? '#1e1d1a' : '#ffffff';
-        pen.fillText(share ? percent(value) : number(value, 3), x + w / 2, top + tall / 2);
+        pen.fillText(shares ? percent(value) : number(value, 3), x + w / 2, top + tall / 2);
       }
     }
     if (head === s.head && tall > 4) {
@@ -214,23 +226,22 @@ function table(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Stati
 }
 
 /** A head's table: a line for each token that looks, a column for each looked at. */
-function grid(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, table: NonNullable<Scene['table']>, share: boolean, top: number, tall: number): void {
+function grid(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, table: NonNullable<Scene['table']>, shares: boolean, top: number, tall: number): void {
   const { camera } = s;
-  const scale = share ? palette.share : palette.signed;
-  const shown = s.count;
-  const high = tall / shown;
-  let most = share ? 1 : 0.01;
-  if (!share) for (let i = 0; i < table.values.length; i++) if (Math.abs(table.values[i]!) < 1e30) most = Math.max(most, Math.abs(table.values[i]!));
-  for (let q = 0; q < shown; q++) {
-    const y = top + q * high;
+  const scale = shares ? palette.share : palette.signed;
+  const { first, count } = s.lines;
+  const high = tall / count;
+  let most = shares ? 1 : 0.01;
+  if (!shares) for (let i = 0; i < table.values.length; i++) if (Math.abs(table.values[i]!) < 1e30) most = Math.max(most, Math.abs(table.values[i]!));
+  for (let q = first; q < first + count; q++) {
+    const y = top + (q - first) * high;
     if (y > s.height || y + high < 0) continue;
-    for (let k = 0; k < s.count; k++) {
+    for (let k = s.low; k < s.high; k++) {
       const x = camera.x(s.middle(k) - 0.47);
       const w = camera.sx * 0.94;
-      if (x > s.width || x + w < 0) continue;
-      const value = table.values[(s.first + q) * table.size + s.first + k]!;
-      const hidden = value < MASKED || (s.masked && k > q && table.values[(s.first + q) * table.size + s.first + k]! === 0);
-      const step = share ? shareStep(value) : signedStep(value, most);
+      const value = table.values[q * table.size + k]!;
+      const hidden = value < MASKED || (s.masked && k > q && value === 0);
+      const step = shares ? shareStep(value) : signedStep(value, most);
       pen.fillStyle = hidden ? ink.sunken : colour(scale, step);
       pen.fillRect(x, y + 0.5, w, high - 1);
       if (hidden || high < 14 || w < 34) continue;
@@ -238,7 +249,7 @@ function grid(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, table: NonNulla
       pen.textAlign = 'center';
       pen.textBaseline = 'middle';
       pen.fillStyle = bright(scale[step]!) ? '#1e1d1a' : '#ffffff';
-      pen.fillText(share ? (w > 52 ? percent(value) : wholePercent(value)) : number(value, 3), x + w / 2, y + high / 2);
+      pen.fillText(shares ? (w > 52 ? percent(value) : wholePercent(value)) : number(value, 3), x + w / 2, y + high / 2);
     }
     if (q === s.column) {
       pen.strokeStyle = ink.accent;

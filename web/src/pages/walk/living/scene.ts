@@ -9,14 +9,23 @@ import { BLOCK, halfOf, lane, layout, stationOf, type Layout, type Station } fro
 import { ramp } from './ink';
 import { address, pace, stops } from './story';
 import { Strips } from './strips';
+import { SLIM, together } from './summary';
 
 export type Level = 'machine' | 'block' | 'head' | 'matrix' | 'cell';
 export const LEVELS: Level[] = ['machine', 'block', 'head', 'matrix', 'cell'];
 
-/** So many columns at once; of a longer text a window of them. */
-export const COLUMNS = 64;
-/** The first column of the window around a position. */
-export const firstOf = (tokens: number, at: number): number => (tokens <= COLUMNS ? 0 : Math.max(0, Math.min(tokens - COLUMNS, Math.floor(at / 16) * 16 - COLUMNS / 2)));
+/** So many tokens have their vectors at hand; of the others of a longer text their lengths are known. */
+export const COLUMNS = 128;
+/** So many lines a head's table has at most. */
+const LINES = 64;
+export interface Window {
+  first: number;
+  count: number;
+}
+/** As many tokens around a position as there may be; it moves in steps, so that what was fetched serves for a while. */
+export const around = (tokens: number, at: number, most = COLUMNS): Window => ({ first: Math.max(0, Math.min(tokens - most, Math.floor((4 * at) / most) * (most / 4) - most / 2)), count: Math.min(tokens, most) });
+/** How many tokens are asked for that each of so many attends to most. */
+export const mostOf = (tokens: number): number => (tokens > 24 ? 4 : 6);
 export const CELLS = 24;
 /** Cells in a block that is looked into. */
 export const FINE = 48;
@@ -32,12 +41,14 @@ export interface Choice {
   shares: number[];
 }
 
-/** Attention that is drawn: how much token `q` takes from token `k`, over all heads of a layer; -1: from all before the window. */
+/** Attention that is drawn: how much token `q` takes from token `k`, over all heads of a layer. */
 export interface Arc {
   look: number;
   q: number;
   k: number;
   weight: number;
+  /** It is the strongest line of so many neighbouring tokens. */
+  span: number;
 }
 
 export class Scene {
@@ -46,10 +57,9 @@ export class Scene {
   line: Stand[];
   times: Float32Array;
   tokens: Token[] = [];
-  /** The window: its first position, and how many. */
-  first = 0;
+  /** Columns: as many as there are tokens. */
   count = 0;
-  /** The chosen token, within the window; the head; the block of the stop. */
+  /** The chosen token; the head. */
   column = 0;
   head = 0;
   heads = 1;
@@ -61,9 +71,14 @@ export class Scene {
   /** Where one can look into the future the mask closes nothing. */
   masked = true;
 
+  /** How long every token's vectors are, in the river and around it, and where neurons fire. */
   stages: Strips | null = null;
   neurons: Strips | null = null;
+  /** The vectors themselves, of those tokens that have them at hand: of a short text the same. */
+  vectors: Strips | null = null;
+  firing: Strips | null = null;
   block: { layer: number; strips: Strips } | null = null;
+  /** What each token attends to most: so many positions, then their weights. */
   looks: Float32Array | null = null;
   arcs: Arc[] = [];
   /** The same of the chosen token head by head, where heads are shown apart. */
@@ -78,7 +93,8 @@ export class Scene {
   full: Full | null = null;
   /** The neurons of the chosen token before and after their activation, from the smallest before. */
   bent: { layer: number; x: Float32Array; y: Float32Array } | null = null;
-  expected: Choice | null = null;
+  /** From a first token on. */
+  expected: (Choice & { first: number }) | null = null;
   choice: Choice | null = null;
   /** The number whose making is shown: of which place, which column of it. */
   spot: { name: string; column: number } | null = null;
@@ -98,7 +114,7 @@ export class Scene {
   }
 
   get slots(): number {
-    return this.count + (this.first + this.count >= this.tokens.length ? 1 : 0);
+    return this.count + 1;
   }
   get stop(): number {
     return Math.max(0, Math.min(this.line.length - 1, Math.ceil(this.time - 1e-6)));
@@ -125,7 +141,36 @@ export class Scene {
 
   /** How much of a block's steps can be seen: 0 from far away, 1 when they stand apart. */
   get near(): number {
-    return ramp(BLOCK * this.camera.sy, 170, 280);
+    return ramp(BLOCK * this.camera.sy, 170, 280) * ramp(this.camera.sx, 7, 12);
+  }
+  /** How much the columns are summarised: 1 where a token is too narrow for a river of its own. */
+  get slim(): number {
+    return 1 - ramp(this.camera.sx, ...SLIM);
+  }
+  /** The columns in sight: from the first to before the second. */
+  get low(): number {
+    return Math.max(0, Math.floor(this.camera.atX(0)) - 1);
+  }
+  get high(): number {
+    return Math.min(this.count, Math.ceil(this.camera.atX(this.width)) + 1);
+  }
+  /** How strongly a line is drawn: from far away only the strongest of neighbouring tokens, and always those of the one that is shown. */
+  strength(arc: Arc, shown: number): number {
+    return arc.q === shown ? 1 : ramp(arc.span * this.camera.sx, 5, 9);
+  }
+  /** The token whose lines stand out: the one pointed at, or the chosen. */
+  get shown(): number {
+    return this.over && this.over.column >= 0 ? this.over.column : this.column;
+  }
+  /** What is expected after a token, where it is known. */
+  next(i: number): { word: Token; share: number } | null {
+    const at = i - (this.expected?.first ?? 0);
+    const word = this.expected?.words[at];
+    return word ? { word, share: this.expected!.shares[at]! } : null;
+  }
+  /** The lines of a head's table: of a long text those around the chosen token. */
+  get lines(): Window {
+    return around(this.count, this.column, LINES);
   }
   /** The middle of a column's vectors; from near the river runs to the right of them. */
   middle(i: number): number {
@@ -191,22 +236,46 @@ export class Scene {
     this.looks = values;
     this.arcs = [];
     const n = this.count;
-    if (!values || values.length !== this.world.looks.length * n * (n + 1)) return;
+    if (!values || values.length !== this.world.looks.length * n * 2 * this.most) return;
     const many = n > 24;
     this.world.looks.forEach((_, look) => {
+      let lines: Arc[] = [];
       for (let q = 0; q < n; q++) {
         const found: Arc[] = [];
-        for (let k = this.first ? -1 : 0; k < n; k++) {
-          const weight = values[(look * n + q) * (n + 1) + 1 + k]!;
-          if (k !== q && weight >= (many ? 0.04 : 0.05)) found.push({ look, q, k, weight });
+        for (let nth = 0; nth < this.most; nth++) {
+          const { k, weight } = this.strongest(look, q, nth)!;
+          if (k >= 0 && k !== q && weight >= (many ? 0.04 : 0.05) && found.length < (many ? 3 : 5)) found.push({ look, q, k, weight, span: found.length ? 0.5 : 1 });
         }
-        this.arcs.push(...found.sort((a, b) => b.weight - a.weight).slice(0, many ? 3 : 5));
+        this.arcs.push(...found);
+        lines.push(...found.slice(0, 1));
+      }
+      for (let span = 2; lines.length > 1; span *= 2) {
+        const best = new Map<number, Arc>();
+        for (const line of lines) {
+          const bin = Math.floor(line.q / span);
+          if (line.weight > (best.get(bin)?.weight ?? 0)) best.set(bin, line);
+        }
+        lines = [...best.values()];
+        for (const line of lines) line.span = span;
       }
     });
   }
+  get most(): number {
+    return mostOf(this.count);
+  }
+  /** What a token attends to most, second most, ... over all heads. */
+  strongest(look: number, q: number, nth = 0): { k: number; weight: number } | null {
+    const at = (look * this.count + q) * 2 * this.most + nth;
+    const [k, weight] = [this.looks?.[at], this.looks?.[at + this.most]];
+    return k === undefined || weight === undefined ? null : { k, weight };
+  }
+  /** How much of its attention a token gives to another, if that is among the strongest. */
   look(look: number, q: number, k: number): number {
-    const n = this.count;
-    return this.looks?.[(look * n + q) * (n + 1) + 1 + k] ?? 0;
+    for (let nth = 0; nth < this.most; nth++) {
+      const found = this.strongest(look, q, nth);
+      if (found?.k === k) return found.weight;
+    }
+    return 0;
   }
 
   /** Everything drawn, in reading order and in plain numbers: for tests, and for the list that is read aloud. */
@@ -216,22 +285,29 @@ export class Scene {
     return {
       level: this.level,
       stop: { n: this.stop, name: address(map, at), step: map.steps[at.step]!.name, layer: at.layer },
-      columns: Array.from({ length: this.count }, (_, i) => ({ position: this.first + i, id: this.tokens[this.first + i]!.id, expected: this.expected?.words[i]?.id ?? null, share: this.expected?.shares[i] ?? null })),
+      columns: this.tokens.map(({ id }, position) => ({ position, id, expected: this.next(position)?.word.id ?? null, share: this.next(position)?.share ?? null })),
+      together: this.slim > 0 ? together(this.camera.sx) : 1,
+      vectors: this.vectors ? { first: this.vectors.first, count: this.vectors.count } : null,
       floors: this.world.floors.map((floor) => ({ kind: floor.kind, layer: floor.layer, rows: floor.stations.map((one) => map.steps[one.step]!.name) })),
-      river: stages ? stages.names.flatMap((name, n) => Array.from({ length: this.count }, (_, i) => ({ name, position: this.first + i, length: stages.length(n, i) }))) : [],
-      arcs: this.arcs.map(({ look, q, k, weight }) => ({ name: this.world.looks[look]!.name, from: k < 0 ? null : this.first + k, to: this.first + q, weight })),
-      heads: this.byHead ? this.byHead.arcs.map(({ look, head, k, weight }) => ({ name: this.world.looks[look]!.name, head, from: this.first + k, to: this.first + this.column, weight })) : [],
+      river: stages ? stages.names.flatMap((name, n) => Array.from({ length: this.count }, (_, position) => ({ name, position, length: stages.length(n, position) }))) : [],
+      arcs: this.arcs.filter((arc) => this.near < 1 && this.strength(arc, this.shown) > 0).map(({ look, q, k, weight }) => ({ name: this.world.looks[look]!.name, from: k, to: q, weight })),
+      heads: this.byHead ? this.byHead.arcs.map(({ look, head, k, weight }) => ({ name: this.world.looks[look]!.name, head, from: k, to: this.column, weight })) : [],
       tied: this.tied,
       choice: this.choice ? this.choice.words.map((word, i) => ({ id: word.id, share: this.choice!.shares[i]! })) : [],
-      stops: line.map((one, n) => ({ n, name: address(map, one), title: title(map.steps[one.step]!), layer: map.steps[one.step]!.block ? one.layer : null, numbers: this.#numbers(one) })),
+      stops: this.stops(),
     };
+  }
+  /** Every stop in order, with what can be said of it in numbers. */
+  stops(): Described['stops'] {
+    const { line, map } = this;
+    return line.map((one, n) => ({ n, name: address(map, one), title: title(map.steps[one.step]!), layer: map.steps[one.step]!.block ? one.layer : null, numbers: this.#numbers(one) }));
   }
   /** What can be said in numbers of a stop, of the chosen token. */
   #numbers(stand: Stand): { name: string; length: number }[] {
     return this.map.steps[stand.step]!.places.map((place) => place.replace('*', String(stand.layer))).flatMap((name) => {
       for (const strips of [this.spoken, this.stages, this.neurons, this.block?.strips ?? null]) {
         const n = strips?.index(name) ?? -1;
-        if (strips && n >= 0) return [{ name, length: strips.length(n, strips.count === 1 ? 0 : this.column) }];
+        if (strips?.has(this.column) && n >= 0) return [{ name, length: strips.length(n, this.column) }];
       }
       return [];
     });
@@ -252,8 +328,12 @@ export interface Described {
   columns: { position: number; id: number; expected: number | null; share: number | null }[];
   floors: { kind: string; layer: number; rows: string[] }[];
   river: { name: string; position: number; length: number }[];
-  /** `from` is null for all tokens before the window together. */
-  arcs: { name: string; from: number | null; to: number; weight: number }[];
+  /** So many neighbouring tokens share a column of pixels, in which the longest is drawn. */
+  together: number;
+  /** The tokens whose vectors are drawn; of the others how long they are. */
+  vectors: Window | null;
+  /** The lines that are drawn: from far away the strongest of neighbouring tokens. */
+  arcs: { name: string; from: number; to: number; weight: number }[];
   /** Of the chosen token, head by head, where they are shown apart. */
   heads: { name: string; head: number; from: number; to: number; weight: number }[];
   /** The two places that the one matrix of the tokens makes. */

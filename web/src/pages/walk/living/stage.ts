@@ -6,7 +6,7 @@ import { hit, where, type Hit } from './hit';
 import type { Ink } from './ink';
 import { BLOCK, type Station } from './layout';
 import { drawFront, drawMoving, drawStill } from './painting';
-import type { Level, Scene } from './scene';
+import { COLUMNS, type Level, type Scene } from './scene';
 import { type Pictures, SvgPen } from './svgpen';
 
 const GLIDE = 0.75; // seconds from one stop to the next when a hand steps
@@ -19,6 +19,8 @@ const WIDEST = 128; // pixels that a column has at most while the whole machine 
 export class Stage {
   onstop: (stop: number) => void = () => undefined;
   onend: () => void = () => undefined;
+  /** Said when the camera rests: the token in the middle, if so few are in sight that their vectors are drawn. */
+  onsight: (middle: number | null) => void = () => undefined;
   #canvas: HTMLCanvasElement | null = null;
   #pen: CanvasRenderingContext2D | null = null;
   /** All that does not move between two stops, on paper: what is opaque is copied, not blended. */
@@ -98,9 +100,10 @@ export class Stage {
     const { camera } = this.scene;
     const block = BLOCK * camera.sy;
     this.#free = true;
-    // Up to a block the floors grow faster than the columns: all tokens stay in sight while the steps unfold.
-    camera.zoom(factor, block < this.scene.height * 0.9 ? Math.pow(factor, 0.45) : factor, x, y);
     const { high } = this.scene.world;
+    // Up to a block the floors grow faster than the columns, unless there are many of these: some twenty are left when its steps have unfolded.
+    const less = Math.max(0.45, Math.log(this.scene.slots / (this.scene.narrow() ? 9 : 20)) / Math.log(high / BLOCK));
+    camera.zoom(factor, block < this.scene.height * 0.9 ? Math.pow(factor, less) : factor, x, y);
     if (factor < 1 && high * camera.sy < this.scene.height * 0.9) {
       this.look('machine', null);
       this.#free = false;
@@ -148,6 +151,11 @@ export class Stage {
     if (!this.#frame && this.#pen) this.#frame = requestAnimationFrame(this.#tick);
   }
 
+  /** Now, not with the next frame. */
+  paint(): void {
+    cancelAnimationFrame(this.#frame);
+    this.#tick(performance.now());
+  }
   #tick = (now: number): void => {
     this.#frame = 0;
     const seconds = this.#last ? Math.min(0.1, (now - this.#last) / 1000) : 0;
@@ -169,6 +177,10 @@ export class Stage {
     if (due && !stretched) this.#took = performance.now() - started;
     if (this.#last && this.#going()) this.#times[this.#count++ % 512] = performance.now() - started;
     this.#last = now;
+    if (!camera.moving) {
+      const { low, high } = this.scene;
+      this.onsight(high - low <= COLUMNS / 2 ? Math.round((low + high) / 2) : null);
+    }
     if (this.#going()) this.#frame = requestAnimationFrame(this.#tick);
     else this.#last = 0;
   };

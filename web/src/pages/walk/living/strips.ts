@@ -1,4 +1,4 @@
-/** Vectors of many tokens as one picture in memory: a row of pixels each, painted once and drawn from there. */
+/** Vectors of many tokens as one picture in memory: a row of pixels each, painted once and drawn from there. Tokens go by their position in the text. */
 
 import { signedStep } from '../../../lib/colour';
 import type { Table } from '../../../lib/binary';
@@ -13,9 +13,10 @@ export class Strips {
   #painted: unknown = null;
   #index = new Map<string, number>();
 
-  /** `values`: for each name and each token of the window its length, then its cells. */
+  /** `values`: for each name and each token from the first its length, then its cells. */
   constructor(
     readonly names: string[],
+    readonly first: number,
     readonly count: number,
     readonly values: Float32Array,
     columns: number,
@@ -26,7 +27,7 @@ export class Strips {
     names.forEach((name, n) => {
       this.#index.set(name, n);
       const sizes: number[] = [];
-      for (let i = 0; i < count; i++) {
+      for (let i = first; i < first + count; i++) {
         this.longest[n] = Math.max(this.longest[n]!, this.length(n, i));
         for (let j = 0; j < this.cells; j++) sizes.push(Math.abs(this.cell(n, i, j)));
       }
@@ -35,25 +36,32 @@ export class Strips {
     });
   }
 
-  static of(table: Table, names: string[]): Strips | null {
+  static of(table: Table, names: string[], first: number): Strips | null {
     const count = table.rows / names.length;
-    return Number.isInteger(count) && count > 0 ? new Strips(names, count, table.values, table.columns) : null;
+    return Number.isInteger(count) && count > 0 ? new Strips(names, first, count, table.values, table.columns) : null;
+  }
+
+  has(i: number): boolean {
+    return i >= this.first && i < this.first + this.count;
+  }
+  #row(name: number, i: number): number {
+    return name * this.count + i - this.first;
   }
 
   index(name: string): number {
     return this.#index.get(name) ?? -1;
   }
   length(name: number, i: number): number {
-    return this.values[(name * this.count + i) * (this.cells + 1)]!;
+    return this.values[this.#row(name, i) * (this.cells + 1)]!;
   }
   cell(name: number, i: number, j: number): number {
-    return this.values[(name * this.count + i) * (this.cells + 1) + 1 + j]!;
+    return this.values[this.#row(name, i) * (this.cells + 1) + 1 + j]!;
   }
 
   /** Draw the vector of a name at a token into a box of the screen. */
   draw(pen: CanvasRenderingContext2D, name: number, i: number, x: number, y: number, w: number, h: number): void {
-    if (w < 0.5 || h < 0.5) return;
-    pen.drawImage(this.#picture(), 0, name * this.count + i, this.cells, 1, x, y, w, h);
+    if (w < 0.5 || h < 0.5 || !this.has(i)) return;
+    pen.drawImage(this.#picture(), 0, this.#row(name, i), this.cells, 1, x, y, w, h);
   }
 
   #picture(): HTMLCanvasElement {
@@ -67,7 +75,7 @@ export class Strips {
     const pixels = new Uint32Array(image.data.buffer);
     for (let n = 0; n < this.names.length; n++)
       for (let i = 0; i < this.count; i++)
-        for (let j = 0; j < this.cells; j++) pixels[(n * this.count + i) * this.cells + j] = scale[signedStep(this.cell(n, i, j), this.most[n]!)]!;
+        for (let j = 0; j < this.cells; j++) pixels[(n * this.count + i) * this.cells + j] = scale[signedStep(this.cell(n, this.first + i, j), this.most[n]!)]!;
     pen.putImageData(image, 0, 0);
     this.#painted = scale;
     return atlas;

@@ -5,9 +5,10 @@ import { thing } from '../../../state/map';
 import { round } from './ends';
 import { ease, inkOf, type Ink } from './ink';
 import { inputs, isTable, type Station } from './layout';
-import { course, girth } from './machine';
+import { course, girth, summary } from './machine';
 import { half, strip } from './rows';
 import type { Scene } from './scene';
+import { row, together } from './summary';
 
 const a = new Float64Array(2);
 const b = new Float64Array(2);
@@ -33,20 +34,32 @@ export function travel(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, far: b
   pen.globalAlpha = 1;
 }
 
-const from = (s: Scene): number => (s.alone ? s.column : 0);
-const to = (s: Scene): number => (s.alone ? s.column + 1 : s.count);
+const from = (s: Scene): number => (s.alone ? s.column : s.low);
+const to = (s: Scene): number => (s.alone ? s.column + 1 : s.high);
+
+/** The same of columns that are summarised: the whole row comes up to its place, as strong as its vectors are long. */
+function rise(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, made: string, f: number): void {
+  const n = s.stages?.index(made) ?? -1;
+  if (s.alone || n < 0) return;
+  const y = s.camera.y(0) + (b[0]! - s.camera.y(0)) * f;
+  pen.globalAlpha = f;
+  summary(s, pen, row(s.stages!, [n], n, together(s.camera.sx), ink[inkOf(thing(s.map, made)?.kind ?? '')]), y, y + b[1]!);
+  pen.globalAlpha = 1;
+}
 
 /** A vector leaves the row where it was made and becomes, on its way, what this step makes of it. */
 function carry(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Station, made: string, f: number): void {
-  const strips = (s.block?.strips.index(made) ?? -1) >= 0 ? s.block!.strips : s.stages;
+  const strips = (s.block?.strips.index(made) ?? -1) >= 0 ? s.block!.strips : s.vectors;
   const n = strips?.index(made) ?? -1;
   strip(s, station, made, b);
+  const slim = s.slim >= 1;
+  if (slim) rise(s, pen, ink, made, f);
   pen.imageSmoothingEnabled = false;
   const wide = half(s, made);
   const sources = inputs(s.map, made);
   for (let i = from(s); i < to(s); i++) {
+    if (slim && i !== s.column) continue;
     const x = s.camera.x(s.middle(i));
-    if (x < -200 || x > s.width + 200) continue;
     for (const source of sources) {
       const before = s.laneOf(source);
       // Tokens and positions have no row of their own: they come from the foot of the column.
@@ -69,7 +82,7 @@ function carry(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Stati
           w0 = girth(s, stage, i) / (2 * s.camera.sx);
         }
         if (n0 < 0) {
-          strips0 = s.stages;
+          strips0 = s.vectors;
           n0 = strips0?.index(source) ?? -1;
         }
       }
@@ -77,11 +90,11 @@ function carry(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Stati
       const h = Math.min(40, h0 + (b[1]! - h0) * f);
       const w = 2 * (w0 + (wide - w0) * f) * s.camera.sx;
       const at = x0 + (x - x0) * f;
-      if (strips0 && n0 >= 0 && strips0.count === s.count) {
+      if (strips0 && n0 >= 0) {
         pen.globalAlpha = 1 - f;
         strips0.draw(pen, n0, i, at - w / 2, y, w, h);
       }
-      if (strips && n >= 0 && strips.count === s.count) {
+      if (strips && n >= 0) {
         pen.globalAlpha = f;
         strips.draw(pen, n, i, at - w / 2, y, w, h);
       }
@@ -97,7 +110,7 @@ function carry(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Stati
 function weight(s: Scene, station: Station, k: number): number {
   const { rows } = s;
   const look = s.world.looks.findIndex((one) => one.station.layer === station.layer);
-  if (rows && rows.layer === station.layer && rows.position === s.first + s.column && look >= 0) {
+  if (rows && rows.layer === station.layer && rows.position === s.column && look >= 0) {
     const at = rows.names.indexOf(s.world.looks[look]!.name);
     if (at >= 0) return rows.values[(at * rows.heads + Math.min(s.head, rows.heads - 1)) * s.count + k] ?? 0;
   }
@@ -115,9 +128,8 @@ function meet(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Statio
   const target = s.camera.y(station.y + station.h / 2);
   const x0 = s.camera.x(s.middle(s.column));
   const last = s.masked ? s.column + 1 : s.count;
-  for (let i = 0; i < last; i++) {
+  for (let i = s.low; i < Math.min(last, s.high); i++) {
     const x = s.camera.x(s.middle(i));
-    if (x < -100 || x > s.width + 100) continue;
     pen.lineWidth = 1.6;
     pen.globalAlpha = 0.8;
     pen.strokeStyle = ink.query;
@@ -166,7 +178,7 @@ function fill(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Statio
   const high = station.h * s.camera.sy * 0.9;
   const last = s.masked ? s.column + 1 : s.count;
   pen.fillStyle = ink.attention;
-  for (let k = 0; k < last; k++) {
+  for (let k = s.low; k < Math.min(last, s.high); k++) {
     const share = (1 - f) / last + f * weight(s, station, k);
     const w = Math.min(26, s.camera.sx * 0.4);
     pen.globalAlpha = 0.55;
@@ -264,7 +276,7 @@ function distant(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Sta
     const y = y0 + r * (3 * g * (1 - g) ** 2 * 0.62 + 3 * g * g * (1 - g) * 0.38 + g ** 3);
     pen.fillStyle = ink.attention;
     for (const arc of s.arcs) {
-      if (arc.look !== look || (s.alone && arc.q !== s.column)) continue;
+      if (arc.look !== look || (s.alone && arc.q !== s.column) || s.strength(arc, s.column) <= 0) continue;
       const own = arc.q === s.column;
       const size = (own ? 3 : 2) + (own ? 6 : 3) * Math.sqrt(arc.weight);
       pen.globalAlpha = own ? 0.95 : 0.25 + 0.5 * arc.weight;
@@ -275,7 +287,14 @@ function distant(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Sta
   const stage = Math.max(0, s.world.stages.findIndex((one) => one.from <= station.y && one.to >= station.y));
   if (!s.stages) return;
   pen.fillStyle = attention ? ink.attention : ink.neuron;
+  const slim = s.slim >= 1;
+  if (slim && !s.alone) {
+    // Too narrow for a light each: one runs up all of them.
+    pen.globalAlpha = 0.6;
+    pen.fillRect(s.camera.x(0), y - 1, s.count * s.camera.sx, 2);
+  }
   for (let i = from(s); i < to(s); i++) {
+    if (slim && i !== s.column) continue;
     const wide = girth(s, stage, i) * (attention ? 1 : 1 + 1.4 * Math.sin(Math.PI * Math.max(0, Math.min(1, done))));
     pen.globalAlpha = i === s.column ? 0.95 : 0.6;
     pen.fillRect(s.camera.x(s.middle(i)) - wide / 2, y - 2, wide, 4);
@@ -285,7 +304,7 @@ function distant(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Sta
 /** The word that was chosen goes round and stands where the next column will be. */
 function chosen(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, f: number): void {
   const word = s.choice?.words[0];
-  if (!word || s.slots === s.count || s.column !== s.count - 1 || f < 0.25) return;
+  if (!word || s.column !== s.count - 1 || f < 0.25) return;
   const part = ease((f - 0.25) / 0.75);
   let whole = 0;
   for (let i = 0; i < 8; i += 2) whole += Math.hypot(round[i + 2]! - round[i]!, round[i + 3]! - round[i + 1]!);

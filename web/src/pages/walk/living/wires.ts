@@ -24,9 +24,8 @@ export function wires(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, near: n
         strip(s, from.station, source, a);
         strip(s, station, name, b);
         pen.strokeStyle = ink[river ? 'residual' : inkOf(thing(s.map, source)?.kind ?? '')];
-        for (let i = 0; i < s.count; i++) {
+        for (let i = s.low; i < s.high; i++) {
           const x = s.camera.x(s.middle(i));
-          if (x < -s.camera.sx || x > s.width + s.camera.sx) continue;
           const own = i === s.column;
           pen.globalAlpha = before * near * (own ? 0.85 : 0.22);
           pen.lineWidth = own ? 2 : 1;
