@@ -89,7 +89,8 @@ def test_both_ways_stand_beside_one_way_and_what_is_cut_differently_is_said(show
         int(page.locator("[data-cut]").get_attribute("data-cut")) == found.cut == page.locator(".cuts li").count() > 0
     )
     # Another cell, by the keys of the table: both tables follow.
-    page.locator("[data-side=left] canvas").first.click(position={"x": 5, "y": 5})
+    page.locator("[data-side=left] [role=application]").focus()
+    page.keyboard.press("ArrowUp")
     settle(page)
     assert page.locator("aside .mono").first.inner_text().startswith("[CLS] →")
     assert page.locator("[data-way=right]").inner_text() == "–", "GPT-2 has no [CLS]"
