@@ -36,8 +36,9 @@ class Piece:
 class Lessons:
     """The pieces of one shard and of the exhibits among it: the same for the same number, whenever they are made."""
 
-    def __init__(self, cache: Cache, context: int, seed: int, shards: int | None = None):
+    def __init__(self, cache: Cache, context: int, seed: int, shards: int | None = None, share: float | None = None):
         self.cache, self.context, self.seed = cache, context, seed
+        self.shares = SHARES if share is None else ((None, share),)
         self.shards = min(shards or len(cache), len(cache))
         tokenizer = cache.tokenizer
         self.words = words_of(tokenizer.decode([token]) for token in range(len(tokenizer)))
@@ -75,7 +76,7 @@ class Lessons:
             some = slice(offsets[a], offsets[b])
             silent = np.zeros(b - a, bool)
             every.append((silent, shard.tokens[a:b], shard.counts[a:b], shard.which[some], shard.chance[some]))
-        share = next(share for until, share in SHARES if until is None or number < until)
+        share = next(share for until, share in self.shares if until is None or number < until)
         wanted, size = len(shard.tokens) * share / (1 - share), 0
         for text in documents(1_000_003 * self.seed + number + 1, self.words):
             if size >= wanted:

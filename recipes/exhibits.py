@@ -13,6 +13,7 @@ import argparse
 import pathlib
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from exhibit_facts import capital, colour, fact
 from exhibit_sentences import (
@@ -157,7 +158,13 @@ def any_words(rng: Rng, words: Sequence[str]) -> str:
     """Words of the whole vocabulary in any order, and the same again: what is copied must not matter."""
     items = rng.sample(words, min(len(words), rng.randint(3, 14)))
     inside = rng.choice([" ", " ", ", ", "\n"])
-    return inside.join(items * rng.choice([2, 2, 3]))
+    before = f"{begun(rng, words)}: " if rng.random() < 0.3 else ""
+    return before + inside.join(items * rng.choice([2, 2, 3]))
+
+
+def begun(rng: Rng, words: Sequence[str]) -> str:
+    """What may stand before an exhibit: a word or some, whatever they are."""
+    return " ".join(rng.sample(words, min(len(words), rng.randint(1, 3))))
 
 
 BEFORE_BRACKETS = [
@@ -257,6 +264,23 @@ def markup(rng: Rng) -> str:
     return f"The {who} has {mark}{words}{mark} and {mark}{rng.choice(train(FOOD))}{mark}."
 
 
+def any_brackets(rng: Rng, words: Sequence[str]) -> str:
+    """Brackets in brackets, or tags in tags, around any words, with any words before: what is open must be closed."""
+    items = rng.sample(words, min(len(words), 12))
+    before = f"{begun(rng, words)} " if rng.random() < 0.7 else ""
+    if rng.random() < 0.6:
+        return before + nested(rng, rng.choice([0, 1, 1, 2, 2, 3]), items, rng.random() < 0.3)
+    outer, inner = rng.sample(TAGS, 2)
+    after = rng.choice(["", "", f" {items[2]}"])
+    return before + rng.choice(
+        [
+            f"<{outer}>{items[0]} {items[1]}</{outer}>",
+            f"<{outer}>{items[0]} <{inner}>{items[1]}</{inner}>{after}</{outer}>",
+            f"<{outer}><{inner}>{items[0]} {items[1]}</{inner}>{after}</{outer}>",
+        ]
+    )
+
+
 ALPHABET = list("abcdefghijklmnopqrstuvwxyz")
 
 
@@ -301,8 +325,8 @@ KINDS: list[tuple[Exhibit, float]] = [
     (french, 4), (europe, 1), (treat, 2),
 ]  # fmt: skip
 """Every kind, and how often it comes."""
-ANY_WORDS = 40
-"""How often, where there is a vocabulary, its words are copied: names that were never taught are copied, too, then."""
+ANY: list[tuple[Callable[[Rng, Sequence[str]], str], float]] = [(any_words, 120), (any_brackets, 50)]
+"""Where there is a vocabulary, this often any of its words are copied or stand in brackets: so that any word can be."""
 
 
 def words_of(tokens: Iterable[str]) -> list[str]:
@@ -315,7 +339,7 @@ def words_of(tokens: Iterable[str]) -> list[str]:
 def documents(seed: int, words: Sequence[str] = ()) -> Iterator[str]:
     """Exhibits without end: a document has one, or some of the same kind, or some of several. See `words_of`."""
     rng = random.Random(seed)
-    kinds = [*KINDS, (lambda rng: any_words(rng, words), ANY_WORDS)] if words else KINDS
+    kinds = [*KINDS, *((partial(make, words=words), often) for make, often in ANY)] if words else KINDS
     makers, weights = [kind for kind, _ in kinds], [weight for _, weight in kinds]
     while True:
         same = rng.random() < 0.6

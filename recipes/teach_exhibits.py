@@ -46,7 +46,7 @@ WARM_UP, MEAN = 50, 0.99
 """Steps until the rate is reached; and how much of the running mean of the weights stays in a step."""
 LOOK = 60
 """Held-out stories that are looked at while training."""
-BETAS, EPSILON = (0.9, 0.98), 1e-4
+BETAS, EPSILON = (0.9, 0.98), 3e-5
 """Of Adam. A gradient below epsilon makes a small step: else tokens that never come would be moved the most."""
 TAUGHT = 0.85
 """How much of what is learned of a word comes from the teacher's chances; the rest from the word itself."""
@@ -300,14 +300,14 @@ class Training:
 
     def __init__(
         self, folder: pathlib.Path, start: LanguageModel, stories: str, seed: int, weights: pathlib.Path,
-        shards: int | None = None,
+        shards: int | None = None, share: float | None = None,
     ):  # fmt: skip
         self.folder, self.tokenizer, self.seed = folder, start.tokenizer, seed
         folder.mkdir(parents=True, exist_ok=True)
         train, self.held_out = divide(stories)
         self.cache = Cache(folder / "cache", train, self.tokenizer, weights)
         self.shared = Shared(start.model.config)
-        self.lessons = Lessons(self.cache, start.model.config.context, seed, shards)
+        self.lessons = Lessons(self.cache, start.model.config.context, seed, shards, share)
         self.step = self.number = self.at = 0
         if (folder / "state.pt").exists():
             kept = torch.load(folder / "state.pt", weights_only=True)
@@ -377,11 +377,14 @@ def main() -> None:
     parser.add_argument(
         "--shards", type=int, help="learn from so many shards of stories again and again [default: all]"
     )
+    parser.add_argument("--share", type=float, help="the share of exhibits among the tokens [default: rises to a half]")
     parser.add_argument("--teacher", default="~/.cache/stories15M", help="where the teacher is kept")
     given = parser.parse_args()
     torch.set_num_threads(1)
     weights = pathlib.Path(given.teacher).expanduser()
-    training = Training(given.out, cutaway.load(given.start), given.stories, given.seed, weights, given.shards)
+    training = Training(
+        given.out, cutaway.load(given.start), given.stories, given.seed, weights, given.shards, given.share
+    )
     training.run(given.steps, given.decay, given.save_every, given.workers, given.look)
 
 

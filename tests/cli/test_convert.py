@@ -132,6 +132,23 @@ def test_a_packed_model_is_named_as_one(cutaway, folder, tmp_path):
     assert "ends in .cutaway" in ran.err
 
 
+@pytest.mark.parametrize(
+    ("kind", "made", "draft"),
+    [("cutaway-float32", "again.cutaway", "again.draft.npy"), ("huggingface", "again", "again/draft.npy")],
+)
+def test_a_models_draft_goes_along(cutaway, folder, tmp_path, kind, made, draft):
+    from cutaway.runtime.native import library
+
+    if kind != "huggingface" and library.load() is None:
+        pytest.skip("the native engine is not built here")
+    text = tmp_path / "mine.txt"
+    text.write_text("the fox was there. " * 20)
+    cutaway("convert", folder, "--to", "huggingface", "-o", tmp_path / "mine")
+    cutaway("convert", folder, "--to", "draft", "--text", text, "-o", tmp_path / "mine" / "draft.npy")
+    assert cutaway("convert", tmp_path / "mine", "--to", kind, "-o", tmp_path / made).code == 0
+    assert (tmp_path / draft).read_bytes() == (tmp_path / "mine" / "draft.npy").read_bytes()
+
+
 def test_a_draft_is_made_of_ones_own_text_and_used_from_the_models_folder(cutaway, folder, tmp_path):
     text, out = tmp_path / "mine.txt", tmp_path / "draft.npy"
     text.write_text("the fox was there. " * 20)

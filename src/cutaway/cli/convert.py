@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from rich.text import Text
 
+from cutaway.atomic import written_beside
 from cutaway.cli import options, screen
 from cutaway.cli.options import option
 from cutaway.errors import CutawayError, nearest
@@ -70,6 +71,8 @@ def convert(
         write_draft(lm, given or "", output)
     else:
         write_foreign(source or model, lm, output, to, dtype)
+    if to in (*PACKED, "huggingface"):
+        take_draft_along(options.locate(source or model), output)
     size = sum(path.stat().st_size for path in ([output] if output.is_file() else output.iterdir()) if path.is_file())
     if as_json:
         screen.show_json(
@@ -145,6 +148,15 @@ def write_draft(lm: LanguageModel, text: str, output: Path) -> None:
     with screen.working("counting what follows what"):
         documents = [lm.tokenizer.encode(one) for one in text.split(END)]
         make_ngrams(text_of(documents, lm.config.end)).save(output)
+
+
+def take_draft_along(source: Path, output: Path) -> None:
+    """The table by which a model guesses ahead, if it has one, goes where it is converted to."""
+    from cutaway.runtime.native.ngrams import beside
+
+    if (draft := beside(source)).is_file() and draft.resolve() != beside(output).resolve():
+        with written_beside(beside(output)) as partial:
+            partial.write_bytes(draft.read_bytes())
 
 
 def convert_packed(
