@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 import torch
 
@@ -46,7 +47,7 @@ class Gaps(ViewResult):
 @torch.no_grad()
 def gaps(run: Run, hide: Sequence[int] = (), k: int = 5) -> Gaps:
     """What may stand where the tokens `hide` stood, and wherever the text has `[MASK]`: the k likeliest."""
-    lm, tokenizer = run.lm, run.lm.tokenizer
+    lm, tokenizer = run.lm, cast(Any, run.lm.tokenizer)
     if not hasattr(tokenizer, "special"):
         raise CutawayError(f"{lm.name} has no WordPiece vocabulary, so there is no [MASK] to hide a token behind.")
     mask, framed = tokenizer.special("mask"), {tokenizer.special("cls"), tokenizer.special("sep")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -59,8 +59,8 @@ class Found:
 
 def head_scores(lm: LanguageModel, task: Marks, rows: Sequence[Sequence[int]], progress: Progress | None) -> list[Any]:
     """What the head says of every token of every row: [token, class] each, in the order of the rows."""
-    model: Any = lm.model
-    if getattr(lm.config, "head", None) != task.head or (task.head == "tags" and lm.config.labels != task.head_labels):
+    model, config = cast(Any, lm.model), cast(Any, lm.config)
+    if getattr(config, "head", None) != task.head or (task.head == "tags" and config.labels != task.head_labels):
         raise CutawayError(f"{lm.name} has no head for {task.name}: train a BERT for it (cutaway train --task ...).")
     found: list[Any] = [None] * len(rows)
     done = 0
