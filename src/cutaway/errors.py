@@ -11,6 +11,7 @@ Code = Literal[
     "no_layer", "no_head", "no_token", "no_neuron", "not_one_token", "patch_lengths", "no_sklearn", "no_view",
     "no_single", "no_pair", "no_reference",
     "no_task", "texts_missing", "other_weights", "learn_short", "learn_long", "learn_busy", "learn_ended",
+    "no_common_word", "no_such_word",
     "not_midi", "midi_damaged", "midi_empty", "midi_drums", "midi_long", "no_pianist", "no_music",
 ]  # fmt: skip
 """What the explorer says in the reader's language (`errors.CODE` in web/src/messages); all else it says in English."""

@@ -170,9 +170,11 @@ class LanguageModel:
         """Refuse what is asked of a model that writes."""
         if self.reads_both_ways:
             title = architecture(self.config.kind).title
+            spelled = hasattr(self.tokenizer, "read_as")  # words by their characters, and no [MASK]
+            gaps = "" if spelled else "fills in [MASK] (cutaway fill, lm.fill) and "
             raise CutawayError(
                 f"{self.name} is a {title}: it reads a text in both directions at once and has no next token, so it "
-                f"cannot {doing}. It fills in [MASK] (cutaway fill, lm.fill) and makes vectors of texts "
+                f"cannot {doing}. It {gaps}makes vectors of texts "
                 "(cutaway embed, lm.embed). To write, choose a GPT-2."
             )
 
@@ -263,7 +265,8 @@ class LanguageModel:
 
         plain = isinstance(texts, list | tuple) and bool(texts) and all(isinstance(one, str | bytes) for one in texts)
         rows, listed = (self.sentences(texts), True) if plain else self.several(texts)  # type: ignore[arg-type]
-        rows = fitting(rows, min(self.sentence.limit or self.config.context, self.config.context), cut, self.name)
+        context = context_of(self.config)
+        rows = fitting(rows, min(self.sentence.limit or context, context), cut, self.name)
         reader = self._packed_reader() if sum(map(len, rows)) > WORTH_PACKING else self.model
         with torch.inference_mode():
             vectors = encode(reader, rows, self.sentence, self.device)  # type: ignore[arg-type]
@@ -291,7 +294,7 @@ class LanguageModel:
                 f"{self.name} is a {title}: it reads from left to right and knows no [MASK]. What may come next is "
                 "said by cutaway predict (lm.predict); to fill in a gap, choose a BERT with a masked-word head."
             )
-        [ids] = fitting([self.ids(text)], self.config.context, False, self.name)
+        [ids] = fitting([self.ids(text)], context_of(self.config), False, self.name)
         with torch.inference_mode():
             return fill(self.model, self.tokenizer, ids, check_count(k, 1), self.name, self.device)  # type: ignore[arg-type]
 

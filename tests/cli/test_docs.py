@@ -48,7 +48,7 @@ def test_commands_with_the_built_in_model_run(cutaway, monkeypatch, block):
     "verb",
     [
         "explore", "serve", "generate", "predict", "tokens", "parameters", "train", "evaluate", "translate",
-        "summarize", "classify", "fill", "embed", "compose", "pull", "convert", "bench",
+        "summarize", "classify", "fill", "embed", "words", "compose", "pull", "convert", "bench",
     ],
 )  # fmt: skip
 def test_every_verb_and_every_option_it_has_is_on_the_page(cutaway, verb):

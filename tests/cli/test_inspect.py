@@ -33,6 +33,7 @@ ARGUMENTS = {
     "paths": [TEXT, OTHER, "--for", "id:7", "--against", "id:9", "--to", "head 1.2", "--to", "output"],
     "direct": [TEXT],
     "contexts": ["--layer", 1, "--unit", 2],
+    "senses": [TEXT, "--other", TEXT],
     "cache": [TEXT, "-n", 3],
     "beams": [TEXT, "-b", 2, "-n", 3],
     "parameters": ["blocks.0.mlp.widen.weight"],
@@ -43,7 +44,7 @@ SAYS = {
     "factors": "unexplained: ",
     "change": "what moved most", "sweep": "brings most of the difference back",
     "edges": "the strongest edges", "paths": "head 1.2 queries, head 1.2 keys", "direct": "adds most to the next",
-    "contexts": "Nothing has been recorded",
+    "contexts": "Nothing has been recorded", "senses": "how alike its two vectors are",
     "cache": "multiplications instead of", "beams": "found",
     "parameters": "root mean square",
 }  # fmt: skip

@@ -25,6 +25,7 @@ from cutaway.inspect.picture import picture
 from cutaway.inspect.roles import roles
 from cutaway.inspect.runs import run
 from cutaway.inspect.saliency import saliency
+from cutaway.inspect.senses import senses
 
 WICKED = "</script><script>alert(1)</script><!-- & \u2028 <img src=x>"
 
@@ -52,6 +53,7 @@ def views(tiny_lm, seen) -> dict[str, dict]:
         "paths": paths(tiny_lm, [1, 2, 3, 4], [1, 5, 3, 4], metric=LogitDifference(7, 9)).to_dict(),
         "direct": direct(seen).to_dict(),
         "contexts": contexts(seen, 1, 2).to_dict(),
+        "senses": senses(seen, seen.text).to_dict(),
         "cache": cache(tiny_lm, "Once", 3).to_dict(),
         "beams": tree(tiny_lm, "Once", 2, 3).to_dict(),
         "parameters": picture(tiny_lm, "token_embedding.weight", 8).to_dict(),

@@ -31,6 +31,7 @@ TEXT = "Once upon a time there was a little fox"
 ASKED = {
     "looking": "position=3&key=1", "saliency": "target=3", "neuron": "layer=1&neuron=2", "groups": "count=2",
     "roles": "tokens=4&texts=2", "sweep": "how=zero&what=head", "contexts": "layer=1&unit=2",
+    "senses": "other=Once+upon+a+time&word=upon",
     **dict.fromkeys(("edges", "paths"), "corrupted=Once upon the time there was a little fox&token=7"),
     "factors": "count=2", "learned": "reference=Le renard",
     "values": "name=blocks.1.residual&position=2", "parameters": "name=token_embedding.weight",

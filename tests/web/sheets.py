@@ -35,8 +35,8 @@ MORE = {
     "presenting": "predict?tour=next-word&present=1",
 }
 PAGES = (
-    "predict", "walk", "attention", "layers", "causes", "neurons", "generate", "learn", "change", "map", "weights",
-    "tasks", "gallery", "jobs",
+    "predict", "walk", "attention", "layers", "causes", "neurons", "senses", "generate", "learn", "change",
+    "map", "weights", "tasks", "gallery", "jobs",
 )  # fmt: skip
 MOST = 3_000
 """Pixels of a page that are looked at."""

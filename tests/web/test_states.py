@@ -33,6 +33,7 @@ VIEWS = {
     "causes": "causes?position=6&method=both",
     "neurons": "neurons?",
     "neurons, groups": "neurons?kind=groups",
+    "senses": "senses?row=2",
     "generate": "generate?n=3",
     "generate, beams": "generate?view=beams",
     "change": "change?changes=" + quote(CHANGES),

@@ -21,7 +21,7 @@ from cutaway.errors import CutawayError
 
 VERBS = (
     "explore", "serve", "generate", "predict", "tokens", "parameters", "train", "evaluate", "translate", "summarize",
-    "classify", "fill", "embed", "compose", "pull", "convert", "bench", "inspect", "tour",
+    "classify", "fill", "embed", "words", "compose", "pull", "convert", "bench", "inspect", "tour",
 )  # fmt: skip
 """In the order of the help; each is a file, and a function in it (`inspect` and `tour` are families of them)."""
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cutaway.inspect.roles import Measured, Roles
     from cutaway.inspect.runs import Run
     from cutaway.inspect.saliency import Saliency
+    from cutaway.inspect.senses import Senses
     from cutaway.inspect.sweep import Sweep
     from cutaway.inspect.two_texts import Alignment
 
@@ -478,3 +479,18 @@ def fitting(parts: Sequence[str], used: int) -> str:
             break
         line += f"  {part}"
     return line
+
+
+def senses(_: Run, found: Senses) -> None:
+    """How alike the two vectors are in each layer, and the neighbours of both and of the static one."""
+    title(f"{found.word}: how alike its two vectors are")
+    for number, (name, cosine) in enumerate(zip(found.layers, found.cosines, strict=True)):
+        mark = "<- these neighbours" if number == found.layer else ""
+        screen.show(Text.assemble(f"{number:>3}  {name:<22} {float(cosine):.3f}  ", (mark, "dim")))
+    for which, near in zip(("in the first text", "in the other"), found.neighbours, strict=True):
+        title(f"nearest to {found.word} {which}")
+        for one in near:
+            screen.show(Text.assemble(f"{one.cosine:.3f}  {one.before}", (one.word, "bold"), one.after))
+    title(f"nearest to {found.word} without a text ({found.static_name})")
+    words = "  ".join(f"{one.word} {one.cosine:.2f}" for one in found.static_neighbours)
+    screen.show(Text(words or f"{found.word} is none of its words"))

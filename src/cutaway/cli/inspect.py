@@ -122,7 +122,8 @@ def begun(view: View, lm: LanguageModel, text: str, shared: dict[str, Any], give
         from cutaway.inspect.pairs import pair_run
 
         return pair_run(lm, lm.pair(text, shared["target"]))
-    ids = lm.tokenizer.encode(text, special=bool(shared["special"])) if text else []
+    whole = lm.reads_both_ways  # which reads a text with its marks
+    ids = lm.ids(text) if whole else lm.tokenizer.encode(text, special=bool(shared["special"])) if text else []
     begin = view.begin or (lambda lm, ids, _: run(lm, ids) if view.of == "run" else unread(lm, ids))
     return begin(lm, ids, given)
 

@@ -5,7 +5,7 @@ A result is a frozen dataclass; the OpenAPI document and the browser's types say
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
 
@@ -111,6 +111,13 @@ def token(tokenizer: Tokenizer, id: int) -> Token:  # noqa: A002
     if id >= len(tokenizer):
         return Token(id, b"")
     return Token(id, tokenizer.token_bytes(id), tokenizer.gpt2_ids[id] if tokenizer.gpt2_ids else None)
+
+
+def tokens_of(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[Token, ...]:
+    """What a model reads of these ids, one for each of its vectors: a token is an id, but a spelled word many."""
+    if hasattr(tokenizer, "read_as"):
+        return tuple(Token(number, word) for number, word in tokenizer.read_as(ids))
+    return tuple(token(tokenizer, one) for one in ids)
 
 
 def array(tensor: Tensor) -> Array:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from cutaway.checks import is_id
 from cutaway.errors import CutawayError
-from cutaway.inspect.numbers import Token, token
+from cutaway.inspect.numbers import Token, token, tokens_of
 from cutaway.models.architecture import Place, cached, places, start_of
 from cutaway.models.gpt2.model import GPT, Block
 from cutaway.parts.cache import Cache
@@ -53,11 +53,11 @@ class Run:
     _latest: dict[str, Trace] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self.tokens if hasattr(self.lm.tokenizer, "read_as") else self.ids)
 
     @cached_property
     def tokens(self) -> tuple[Token, ...]:
-        return tuple(token(self.lm.tokenizer, one) for one in self.ids)
+        return tokens_of(self.lm.tokenizer, self.ids)
 
     @property
     def text(self) -> str:

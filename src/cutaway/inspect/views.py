@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cutaway.inspect.roles import Roles
     from cutaway.inspect.runs import Run
     from cutaway.inspect.saliency import Saliency
+    from cutaway.inspect.senses import Senses
     from cutaway.inspect.sentences import Sentences
     from cutaway.inspect.values import Values
     from cutaway.language_model import LanguageModel
@@ -451,7 +452,28 @@ def sentences(
     return look(run, texts or ())
 
 
+@view(
+    "A word in two texts", "senses.Senses", reads=("residual.0", "blocks.*.residual"), remember=True,
+)  # fmt: skip
+def senses(
+    run: "Run",
+    other: Annotated[str, param("The other text.", "--other", value="TEXT", high=4_000)],
+    word: Annotated[str, param("The word; else the longest that both have.", "--word", value="WORD", high=80)] = "",
+    layer: Annotated[
+        int | None, param("0 is before the blocks, then after each, -1 the last; else a good one.", "--layer", "-l")
+    ] = None,
+    k: Annotated[int, param("So many neighbours.", "-k", "--count", low=1, high=20)] = 6,
+) -> "Senses":
+    """One word in two texts: its vectors in each layer, their neighbours, and the one vector it has without a text.
+
+    Example: cutaway inspect senses "We stick to the plan." --other "He found a stick in the wood." --word stick
+    """
+    from cutaway.inspect.senses import senses as look
+
+    return look(run, other, word, layer, k)
+
+
 register(
     attention, heads, roles, path, lens, saliency, neurons, groups, factors, change, cache, beams, parameters, looking,
-    neuron, writing, predict, values, sweep, edges, paths, direct, contexts, gaps, sentences, *PAIR_VIEWS,
+    neuron, writing, predict, values, sweep, edges, paths, direct, contexts, gaps, sentences, senses, *PAIR_VIEWS,
 )  # fmt: skip

@@ -101,10 +101,10 @@ class Here:
 
     def own(self, role: str, name: str) -> Part:
         """What this token has: its vector, or every head's. [1 or head, column]"""
-        if self.known[name].axes[0] != "head":
+        if (across := self.known[name].axes[0]) not in ("head", "character"):
             return self.tokens(role, name, [self.position])
         found = array(self.run[name][:, self.position])
-        return Part(role, name, "head", tuple(range(len(found))), found)
+        return Part(role, name, across, tuple(range(len(found))), found)
 
     def tokens(self, role: str, name: str, rows: Sequence[int]) -> Part:
         """What this head has for some tokens, or where there are no heads they have themselves. [token, column]"""
@@ -144,7 +144,8 @@ def stack(at: Here) -> Picture:
     steps, layers = model_map(at.run.lm.config).steps, model_map(at.run.lm.config).layers
     last = {step.group: step.places[-1] for step in steps if step.block}  # the place each part ends with
     *between, end = last.values()
-    entry = next(place for place in at.known.values() if place.block == 0).inputs[0]
+    first = next(place for place in at.known.values() if place.block == 0).inputs[0]
+    entry = "residual.0" if "residual.0" in at.known else first
 
     def through(role: str, name: str, names: list[str]) -> Part:
         found = torch.stack([at.run[one][at.position] for one in names])

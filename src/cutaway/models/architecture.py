@@ -294,6 +294,7 @@ _INCLUDED = {
     "transformer": "cutaway.models.transformer.architecture",
     "seq2seq": "cutaway.models.seq2seq.architecture",
     "bert": "cutaway.models.bert.architecture",
+    "elmo": "cutaway.models.elmo.architecture",
 }
 _KNOWN: dict[str, Architecture] = {}
 _ALSO = {"cutaway-gpt2": "gpt2", "marian": "transformer", "distilbert": "bert"}

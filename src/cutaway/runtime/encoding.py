@@ -58,7 +58,9 @@ def encode(model: Encoder, rows: Sequence[Sequence[int]], sentence: Sentence, de
         ids = torch.tensor([[*rows[number], *[0] * (longest - len(rows[number]))] for number in numbers], device=device)
         lengths = torch.tensor([len(rows[number]) for number in numbers], device=device)
         mask = torch.arange(longest, device=device) < lengths[:, None]  # [row, token]
-        vectors = pooled(model.read(ids, mask=None if bool(mask.all()) else mask).float(), mask, sentence)
+        read = model.read(ids, mask=None if bool(mask.all()) else mask).float()
+        words = getattr(model, "heard", None)  # several ids may be one word
+        vectors = pooled(read, mask if words is None else words(ids), sentence)
         for number, vector in zip(numbers, vectors, strict=True):
             found[number] = vector
     return torch.stack([one for one in found if one is not None])

@@ -34,7 +34,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cutaway import __version__
 from cutaway.errors import CutawayError
-from cutaway.inspect.numbers import token
+from cutaway.inspect.numbers import tokens_of
 from cutaway.serve.explorer import Explorer, Forgotten
 from cutaway.serve.models import NotAwake, Waking
 from cutaway.serve.openai import errors as openai
@@ -149,7 +149,7 @@ def shell(explorer: Explorer) -> APIRouter:
     @api.post("/tokens")
     def tokens(body: Words) -> list[dict[str, Any]]:
         lm = explorer.models.get(body.model)
-        return [token(lm.tokenizer, one).to_dict() for one in [*lm.ids(body.text), *lm.ids(body.ids)]]
+        return [one.to_dict() for one in tokens_of(lm.tokenizer, [*lm.ids(body.text), *lm.ids(body.ids)])]
 
     @api.post("/traces")
     async def trace(body: Text, request: Request) -> dict[str, Any]:

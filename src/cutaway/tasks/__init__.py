@@ -12,6 +12,7 @@ from typing import Any
 from cutaway.checkpoint.opened import open_checkpoint
 from cutaway.errors import CutawayError, nearest
 from cutaway.plugins import load_plugins
+from cutaway.tasks.both_ways import BothWays
 from cutaway.tasks.classes import Choice, Classification, ClassTask, Entailment, Labelled, Similarity
 from cutaway.tasks.conversation import Chat, Completion
 from cutaway.tasks.marks import Marks, Questions, Tagging
@@ -21,8 +22,8 @@ from cutaway.tasks.sequences import Language, Summary, Translation
 from cutaway.tasks.task import Arrays, Batch, Example, LeftOut, Loss, Record, Task, save_task
 
 __all__ = [
-    "TASKS", "Arrays", "Batch", "Chat", "Choice", "ClassTask", "Classification", "Completion", "Entailment", "Example",
-    "Labelled", "Language", "LeftOut", "Loss", "Marks", "MaskedWords", "Performances", "Questions", "Record",
+    "TASKS", "Arrays", "Batch", "BothWays", "Chat", "Choice", "ClassTask", "Classification", "Completion", "Entailment",
+    "Example", "Labelled", "Language", "LeftOut", "Loss", "Marks", "MaskedWords", "Performances", "Questions", "Record",
     "Similarity", "Summary", "Tagging", "Task", "Translation", "load_task", "register", "save_task", "task_from",
 ]  # fmt: skip
 
@@ -30,7 +31,7 @@ TASKS: dict[str, type[Any]] = {
     kind.name: kind
     for kind in (
         Language, Completion, Chat, Translation, Summary, Classification, Entailment, Similarity, Choice, Performances,
-        MaskedWords, Tagging, Questions,
+        MaskedWords, Tagging, Questions, BothWays,
     )
 }  # fmt: skip
 """Every kind of task, by its name."""

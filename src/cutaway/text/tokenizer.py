@@ -80,11 +80,15 @@ class Tokenizer:
 
     @classmethod
     def from_folder(cls, folder: Path) -> Tokenizer:
-        """The tokenizer whose files are in a folder: byte-level BPE, WordPiece, or Marian's."""
+        """The tokenizer whose files are in a folder: byte-level BPE, WordPiece, Marian's, or ELMo's list of words."""
         if (folder / "source.spm").is_file():
             from cutaway.text import sentencepieces
 
             return sentencepieces.read_sentencepieces(folder)
+        if (folder / "words.txt").is_file():
+            from cutaway.text import spelled_words
+
+            return spelled_words.SpelledWords.read(folder)
         if not (folder / "vocab.txt").is_file():
             try:
                 return cls(read_vocabulary(folder))

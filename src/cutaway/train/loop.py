@@ -28,7 +28,14 @@ from cutaway.train.events import Evaluated, Event, Finished, Prepared, Report, S
 from cutaway.train.learner import Learner, prepare_blocks
 from cutaway.train.metrics import Lines, TensorBoard
 from cutaway.train.model import build_model
-from cutaway.train.optimizer import clip, learning_rate, make_optimizer, set_learning_rate
+from cutaway.train.optimizer import (
+    clip,
+    hold_frozen,
+    learning_rate,
+    make_optimizer,
+    set_learning_rate,
+    thawed,
+)
 from cutaway.train.pace import Clock, Pace
 from cutaway.train.recipe import Recipe
 from cutaway.train.result import write_result
@@ -141,12 +148,14 @@ class Run:
         loss = self.learn(parts)
         total, tokens, stops = self.team.sum(loss, sum(part.tokens for part in parts), interrupted())
         self.pace.advance(number)
-        rate = learning_rate(number, self.settings, self.pace.expected if self.pace.by_clock else None)
+        expected = self.pace.expected if self.pace.by_clock else None
+        rate, deepest = learning_rate(number, self.settings, expected), thawed(number, self.settings, expected)
+        hold_frozen(self.optimizer, deepest)
         loss = total / self.team.world
         length = clip(self.learner.parameters(), self.settings.clip) if math.isfinite(loss) else math.nan
         if not math.isfinite(length):
             raise self.lost(number, rate, loss)
-        set_learning_rate(self.optimizer, rate)
+        set_learning_rate(self.optimizer, rate, self.settings.layer_factor, deepest)
         self.optimizer.step()
         self.optimizer.zero_grad()
         speed = tokens / max(1e-9, self.pace.clock() - begun)

@@ -15,7 +15,7 @@ from typing import Any
 
 from cutaway.errors import CutawayError, nearest
 
-SCHEDULES = ("cosine", "linear", "constant", "wsd", "inverse_sqrt")
+SCHEDULES = ("cosine", "linear", "constant", "wsd", "inverse_sqrt", "slanted")
 OPTIMIZERS = ("adamw", "muon")
 POSITIONS = ("absolute", "relative")
 PRECISIONS = ("auto", "float32", "bfloat16")
@@ -114,14 +114,20 @@ class Train:
     learning_rate: float = 0.0
     """The peak learning rate. Default: chosen by the size of the model."""
     schedule: str = "cosine"
-    """The learning-rate schedule after warm-up: cosine, linear, constant, wsd (warm-up, stable, decay), or inverse_sqrt
-    (the Transformer paper's: down with the root of the step)."""
+    """The learning-rate schedule after warm-up: cosine, linear, constant, wsd (warm-up, stable, decay), inverse_sqrt
+    (the Transformer paper's: down with the root of the step), or slanted (ULMFiT's triangle: up from `final`, and down
+    to it)."""
     warm_up: float = 0.02
     """The number of warm-up steps; below 1, a share of all steps."""
     decay: float = 0.2
     """The number of decay steps in wsd; below 1, a share of all steps."""
     final: float = 0.1
     """The final learning rate, as a share of the peak; not used by constant and inverse_sqrt."""
+    layer_factor: float = 1.0
+    """Discriminative rates: each layer learns at this share of the rate of the one above it; ULMFiT has 1 / 2.6."""
+    unfreeze_every: float = 0.0
+    """Gradual unfreezing: at first only what is above the blocks learns, after every N steps one layer more, from the
+    top down; below 1, N is a share of all steps; 0: all learn from the beginning."""
     weight_decay: float = 0.1
     """Weight decay of the matrices; biases and norms are not decayed."""
     betas: tuple[float, float] = (0.9, 0.95)
@@ -176,8 +182,9 @@ class Train:
             "threads",
         ):
             check(name, getattr(self, name) >= 0, "0 or more")
-        for name in ("learning_rate", "warm_up", "decay", "weight_decay", "clip"):
+        for name in ("learning_rate", "warm_up", "decay", "weight_decay", "clip", "unfreeze_every"):
             check(name, 0 <= getattr(self, name) < float("inf"), "a number of 0 or more")
+        check("layer_factor", 0 < self.layer_factor <= 1, "above 0 and at most 1")
         check("final", 0 <= self.final <= 1, "between 0 and 1")
         check("epsilon", 0 < self.epsilon < 1, "above 0 and below 1")
         check("betas", all(0 <= beta < 1 for beta in self.betas), "two numbers of at least 0 and below 1")

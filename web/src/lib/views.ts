@@ -349,6 +349,20 @@ export interface Moved {
   after: number;
 }
 
+/** A word of the static vectors, and how near it is. */
+export interface Near {
+  word: string;
+  cosine: number;
+}
+
+/** A word of an example sentence, with what stands before and after it, and how near its vector is. */
+export interface Neighbour {
+  before: string;
+  word: string;
+  after: string;
+  cosine: number;
+}
+
 /** One neuron over the whole text. */
 export interface Neuron {
   layer: number;
@@ -487,6 +501,22 @@ export interface Saliency {
   number: number[];
   total: number[];
   gap: number[] | null;
+}
+
+/** A word in two texts. */
+export interface Senses {
+  word: string;
+  tokens: Token[];
+  positions: [number[], number[]];
+  layers: string[];
+  layer: number;
+  cosines: number[];
+  vectors: number[][];
+  neighbours: [Neighbour[], Neighbour[]];
+  sentences: number;
+  static_name: string;
+  static: number[];
+  static_neighbours: Near[];
 }
 
 /** Texts, and how near every two of them are. */

@@ -1,0 +1,1 @@
+"""ELMo: two recurrent language models, one in each direction, whose layers are mixed into one vector a word."""
