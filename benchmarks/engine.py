@@ -1,8 +1,8 @@
-"""The native engine beside its peers, in parts: each run adds its rounds to one file.
+"""The native engine beside its peers, until a file has as many rounds as asked for: it is written after each of them.
 
-A machine need not be quiet for a quarter of an hour in one piece.
+A machine need not be quiet for a quarter of an hour in one piece: run it again, and it goes on.
 
-    python benchmarks/engine.py --rounds 4 --into benchmarks/results/my-machine.json
+    python benchmarks/engine.py --rounds 12 --into benchmarks/results/my-machine.json
 
 Everything is measured in turns within a round (see cutaway.bench.run); the file has every round, and all medians.
 Peers that are not installed are left out; `make bench` installs them.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import tempfile
 import time
@@ -37,7 +38,13 @@ RATIOS = [
 def joined(before: dict[str, Any] | None, report: Report) -> dict[str, Any]:
     """The file with one more part."""
     found = report.to_json()
-    found["parts"] = [{"at": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "rounds": len(report.bandwidths)}]
+    found["parts"] = [
+        {
+            "at": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+            "rounds": len(report.bandwidths),
+            "load": round(os.getloadavg()[0], 2),
+        }
+    ]
     if before is None:
         return found
     same = ("model", "processor", "threads", "kernels")
@@ -87,22 +94,30 @@ def ratios(found: dict[str, Any]) -> list[dict[str, Any]]:
     return lines
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--into", type=Path, required=True)
-    parser.add_argument("--first", action="store_true", help="measure whole commands, too: the first token and memory")
-    asked = parser.parse_args()
+def add_rounds(asked: argparse.Namespace) -> dict[str, Any]:
+    """Rounds until the file has all of them; what it has then."""
     config = SIZES["gpt2"]
+    found: dict[str, Any] | None = json.loads(asked.into.read_text()) if asked.into.is_file() else None
+    asked.into.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         runners: list[Runner] = [*ours(config), *peers.installed(config, Path(folder), quick=True)]
-        report = measure("gpt2", config, runners, Amount(asked.rounds, decode=48, prompt=1_000, batch=8))
-        if asked.first:
-            report = first_token.measure_first_tokens(report, runners, Path(folder), 6)
-    found = joined(json.loads(asked.into.read_text()) if asked.into.is_file() else None, report)
-    found["ratios"] = ratios(found)
-    asked.into.parent.mkdir(parents=True, exist_ok=True)
-    asked.into.write_text(json.dumps(found, indent=1) + "\n")
+        while (have := len(found["bandwidths"]) if found else 0) < asked.rounds:
+            report = measure("gpt2", config, runners, Amount(1, decode=48, prompt=1_000, batch=8))
+            if asked.first and have == asked.rounds - 1:
+                report = first_token.measure_first_tokens(report, runners, Path(folder), 6)
+            found = joined(found, report)
+            found["ratios"] = ratios(found)
+            asked.into.write_text(json.dumps(found, indent=1) + "\n")
+    assert found is not None
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=12, help="how many the file is to have in the end")
+    parser.add_argument("--into", type=Path, required=True)
+    parser.add_argument("--first", action="store_true", help="measure whole commands, too: the first token and memory")
+    found = add_rounds(parser.parse_args())
     print(f"{len(found['bandwidths'])} rounds; memory {found['read_gb_s']:.1f} GB/s")
     for row in found["rows"]:
         cells = [f"{row[name]:9,.0f}" if row[name] else f"{'-':>9}" for name in MEASURES]

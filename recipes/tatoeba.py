@@ -5,7 +5,8 @@
 A file has an English sentence, a tab and a French one on each line, plain or packed with xz. `fra.txt` is the one of
 manythings.org/anki; `eng-fra.tsv` the longer pairs of the Tatoeba Challenge (github.com/Helsinki-NLP/Tatoeba-Challenge,
 data/test and data/devtest). Writes `train.tsv`, in which every pair stands twice, once each way round (a model that
-learns both sees for itself which language it is given), `test.en-fr.tsv` and `test.fr-en.tsv`, and prints the counts.
+learns both sees for itself which language it is given), `train.en-fr.tsv` for models of one direction,
+`test.en-fr.tsv` and `test.fr-en.tsv`, and prints the counts.
 
 - Every kind of space becomes a plain one, every apostrophe the straight one: what a keyboard has.
 - The last line of a file is left out if it does not end like a sentence: some copies break off.
@@ -95,7 +96,7 @@ def main() -> None:
     train += read(Path(__file__).with_name("phrases.tsv")) * PHRASES
     asked.output.mkdir(parents=True, exist_ok=True)
     both = [pair for pairs in zip(train, turned(train), strict=True) for pair in pairs]
-    for name, some in (("train", both), ("test.en-fr", test), ("test.fr-en", turned(test))):
+    for name, some in (("train", both), ("train.en-fr", train), ("test.en-fr", test), ("test.fr-en", turned(test))):
         beside = asked.output / f"{name}.tsv.part"
         beside.write_text("".join("\t".join(pair) + "\n" for pair in some), encoding="utf-8")
         beside.replace(asked.output / f"{name}.tsv")

@@ -9,6 +9,7 @@ Code = Literal[
     "bug", "memory", "too_long", "missing", "asleep", "no_text",
     "no_folder", "a_file", "not_a_model", "a_classifier", "not_on_hub", "unreachable", "offline", "disk_full",
     "no_layer", "no_head", "no_token", "no_neuron", "not_one_token", "patch_lengths", "no_sklearn", "no_view",
+    "no_single", "no_pair", "no_reference",
     "no_task", "texts_missing", "other_weights", "learn_short", "learn_long", "learn_busy", "learn_ended",
     "not_midi", "midi_damaged", "midi_empty", "midi_drums", "midi_long", "no_pianist", "no_music",
 ]  # fmt: skip

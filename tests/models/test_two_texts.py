@@ -168,7 +168,7 @@ def test_mistakes_are_told_in_words(folders, kind, tmp_path, capsys):
     for verb in ("summarize", "classify", "compose"):
         assert run([verb, *(["the fox"] if verb != "compose" else []), "--model", str(folder)]) == 2
     assert run(["inspect", "lens", "the fox", "--model", str(folder)]) == 2
-    assert f"a model of the kind {kind} does not have" in capsys.readouterr().err
+    assert "shows models of one text" in capsys.readouterr().err
     with pytest.raises(CutawayError, match="reads one text and writes another"):
         inspect.run(lm, "the fox")
     assert run(["predict", "", "--model", str(folder)]) == 2

@@ -48,8 +48,10 @@ def lines(pairs):
 
 
 def test_every_pair_is_learned_once_each_way_round(tatoeba, made):
-    train = made(lines(PAIRS), "--test", "0")["train"]
+    written = made(lines(PAIRS), "--test", "0")
+    train = written["train"]
     there, back = train[::2], train[1::2]
+    assert written["train.en-fr"] == there
     assert back == [(french, english) for english, french in there]
     sentences = [pair for pair in there if pair[0].endswith(".")]
     assert len(sentences) == len(PAIRS) - 1  # the last two are the same but for their spaces

@@ -24,6 +24,7 @@ from cutaway.models.architecture import Place, TensorSpec
 from cutaway.parts.trace import UNWATCHED
 from cutaway.serve.app import create_app
 from cutaway.serve.schema import as_model
+from tests.inspect.test_pairs import make as make_pair
 
 ROOT = Path(__file__).parents[2]
 TEXT = "Once upon a time there was a little fox"
@@ -31,16 +32,21 @@ ASKED = {
     "looking": "position=3&key=1", "saliency": "target=3", "neuron": "layer=1&neuron=2", "groups": "count=2",
     "roles": "tokens=4&texts=2", "sweep": "how=zero&what=head", "contexts": "layer=1&unit=2",
     **dict.fromkeys(("edges", "paths"), "corrupted=Once upon the time there was a little fox&token=7"),
-    "factors": "count=2", "values": "name=blocks.1.residual&position=2", "parameters": "name=token_embedding.weight",
+    "factors": "count=2", "learned": "reference=Le renard",
+    "values": "name=blocks.1.residual&position=2", "parameters": "name=token_embedding.weight",
 }  # fmt: skip
 SERVED = [view for view in views().values() if "served" in view.surfaces]
 
 
 @pytest.mark.parametrize("view", SERVED, ids=lambda view: view.name)
-def test_what_a_view_answers_is_what_its_schema_says(client, trace, view):
+def test_what_a_view_answers_is_what_its_schema_says(client, explorer, trace, view):
     if view.name in ("groups", "factors"):
         pytest.importorskip("sklearn")
-    at = f"/api/traces/{trace(TEXT)['id']}/{view.name}"
+    model = "tiny"
+    if view.of == "pair":
+        model = "attention" if view.name == "unrolled" else "pre"
+        explorer.models.add(make_pair(model))
+    at = f"/api/traces/{trace(TEXT, model=model)['id']}/{view.name}"
     changes = {"changes": [{"kind": "ablate_head", "layer": 0, "head": 1}]}
     answer = client.post(at, json=changes) if view.post else client.get(f"{at}?{ASKED.get(view.name, '')}")
     assert answer.status_code == 200, answer.text
@@ -203,7 +209,8 @@ def test_every_view_that_is_said_to_fit_answers_and_the_others_say_what_is_missi
         if one.name in fitting:
             assert answer.status_code == 200, (one.name, answer.text)
         else:
-            assert answer.json()["error"]["code"] == "no_view", (one.name, answer.text)
+            code = "no_pair" if one.of == "pair" else "no_view"
+            assert answer.json()["error"]["code"] == code, (one.name, answer.text)
 
 
 def test_what_a_view_calls_of_the_model_must_be_there(recurrent):
@@ -276,3 +283,22 @@ def test_views_of_installed_packages_are_found_and_a_broken_package_is_left_out(
         assert find("width").title == "How wide"
     assert "/api/traces/{key}/width" in create_app(explorer).openapi()["paths"]
     plugins.load_plugins.cache_clear()
+
+
+def test_a_run_of_two_texts_answers_the_views_of_two_and_no_others(client, explorer, trace):
+    lm = make_pair("pre")
+    explorer.models.add(lm)
+    found = trace("The fox runs.", model="pre", more=lm.tokenizer.encode("Le"))
+    assert [one["id"] for one in found["tokens"]] == lm.pair("The fox runs.", "Le")
+    assert found["id"] != trace("The fox runs.", model="pre")["id"]
+    fitting = client.get("/api/models/map", params={"name": "pre"}).json()["views"]
+    assert {"translation", "attentions", "stacks", "learned", "sinusoids"} <= set(fitting)
+    assert not {"predict", "values", "lens", "unrolled"} & set(fitting)
+    at = f"/api/traces/{found['id']}"
+    for address in ("lens", "predict", "table?name=logits", "walk/token", "explain?name=logits&position=0&column=0"):
+        answer = client.get(f"{at}/{address}")
+        assert answer.status_code == 422 and answer.json()["error"]["code"] == "no_single", (address, answer.text)
+    steered = {"model": "pre", "text": "The fox", "changes": [{"kind": "ablate_head", "layer": 0, "head": 1}]}
+    assert "nothing can be changed" in client.post("/api/traces", json=steered).json()["error"]["what"]
+    empty = client.post("/api/traces", json={"model": "pre", "text": ""})
+    assert empty.status_code == 422 and "source is empty" in empty.json()["error"]["what"]

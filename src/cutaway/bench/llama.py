@@ -15,14 +15,13 @@ from urllib.request import Request, urlopen
 import numpy as np
 import numpy.typing as npt
 
-from cutaway import processor
 from cutaway.bench.run import TEXTS, Runner
 from cutaway.models.gpt2.shape import Config
-from cutaway.runtime.native.library import default_threads
+from cutaway.runtime.native.library import default_threads, need
 
 BITS = {"q8_0": 8.5, "q4_0": 4.5, "f16": 16.0, "f32": 32.0}
-HAS = {"avx2": "AVX2", "avx512": "AVX512_VNNI", "avx512bf16": "AVX512_BF16"}
-"""How llama.cpp calls the best instructions of each kind of processor."""
+HAS = {"avx2": "AVX2", "avx512bw": "AVX512", "avx512": "AVX512_VNNI", "avx512bf16": "AVX512_BF16"}
+"""How llama.cpp calls the best instructions of the processors that each of our kernels is for."""
 
 
 def installed() -> bool:
@@ -37,7 +36,7 @@ def runner(path: Path, kind: str, config: Config) -> Runner:
 def described(package: str, system_info: str) -> str:
     """How a build came to be, by its own account: a portable one was not made for all that this processor can do."""
     features = re.findall(r"(\w+) = 1", system_info)
-    best = HAS.get("avx512bf16" if (kind := processor.kind()) == "amx" else kind)
+    best = HAS.get(need().cutaway_kernels(b"").decode())
     made = "built for this processor" if best is None or best in features else "a portable build"
     return f"{package}, {made}: {' '.join(features)}"
 

@@ -11,9 +11,9 @@ from cutaway.errors import CutawayError, nearest
 DATA = Path(__file__).parents[1] / "data"
 PIANIST = "pianist"
 INCLUDED = [PIANIST] if (DATA / PIANIST / "config.json").is_file() else []
-SHIPPED = ("builtin", "translator", "summarizer", "classifier", *INCLUDED)
-"""The models that come with the package: the one that writes, one for each of the verbs that answer, and the pianist,
-once one is included."""
+SHIPPED = ("builtin", "translator", "summarizer", "classifier", "rnn", *INCLUDED)
+"""The models that come with the package: the one that writes, one for each of the verbs that answer, the recurrent
+translator, and the pianist, once one is included."""
 
 PACKED = ".cutaway"
 """How the name of a file of packed weights ends (see runtime/native/packed_file.py)."""

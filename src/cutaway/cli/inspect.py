@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 Html = Annotated[Path | None, option("--html", value="FILE", help="Write a self-contained HTML page.")]
 TextToSee = Annotated[str | None, options.argument(metavar="TEXT", help="The text to look at.")]
 
+TEXTS = ("run", "pair", "text")
+"""What a view is asked of, where a text is given."""
 OUT: dict[str, tuple[Any, Any]] = {"html": (Html, None), "as_json": (options.AsJson, False)}
 MODEL: dict[str, tuple[Any, Any]] = {"model": (options.Model, "builtin")}
 MACHINE: dict[str, tuple[Any, Any]] = {"device": (options.Device, None), "dtype": (options.Dtype, None)}
@@ -31,21 +33,28 @@ TEXT: dict[str, tuple[Any, Any]] = {
     "file": (options.File, None), "special": (options.Special, False), **MODEL,
     "tokenizer": (options.TokenizerName, None), **MACHINE, **OUT,
 }  # fmt: skip
-SHARED = {"run": TEXT, "text": TEXT, "model": {**MODEL, **MACHINE, **OUT}, "weights": {**MODEL, **OUT}}
+TARGET = Annotated[str, option("--target", value="TEXT", help="The translation, or its beginning.")]
+SHARED = {
+    "run": TEXT,
+    "pair": {"target": (TARGET, ""), **TEXT},
+    "text": TEXT,
+    "model": {**MODEL, **MACHINE, **OUT},
+    "weights": {**MODEL, **OUT},
+}
 """The options that views have besides their own, by what they are asked of."""
 
 
 def verb(view: View) -> Callable[..., None]:
     """A view as a verb: its text, its own options, and those that all views share."""
     own = [one for one in view.parameters.values() if one.only != "served"]
-    of_text = view.of in ("run", "text")
+    of_text = view.of in TEXTS
     parameters = [keyword("text", TextToSee, None)] if of_text else []
     for one in own:
         parameters += list(changing().values()) if one.type is Changes else [as_option(one)]
     parameters += [keyword(name, hint, default) for name, (hint, default) in SHARED[view.of].items()]
 
     def call(**given: Any) -> None:
-        shared = {name: given.pop(name, None) for name in ("text", *TEXT)}
+        shared = {name: given.pop(name, None) for name in ("text", "target", *TEXT)}
         for one in own:
             if one.type is Changes:
                 given[one.name] = changes(**{name: given.pop(name) for name in changing()})
@@ -89,24 +98,33 @@ def changing() -> dict[str, python.Parameter]:
 def show(view: View, shared: dict[str, Any], given: dict[str, Any]) -> None:
     """Load the model, make the run, and give the view's answer: as JSON, as a page, or drawn here."""
     html: Path | None = shared["html"]
-    text = options.read_text(shared["text"], shared["file"]) if view.of in ("run", "text") else ""
-    if view.of in ("run", "text") and not text:
+    text = options.read_text(shared["text"], shared["file"]) if view.of in TEXTS else ""
+    if view.of in TEXTS and not text:
         raise CutawayError(f'There is no text to inspect. Example: cutaway inspect {view.name} "A robot"')
     check_page(html)
     device = "cpu" if view.of == "weights" else shared["device"]
     lm = options.load(shared["model"], device, shared["dtype"], tokenizer=shared["tokenizer"])
     view.check(lm)
 
-    from cutaway.inspect.runs import run, unread
-
-    ids = lm.tokenizer.encode(text, special=bool(shared["special"])) if text else []
-    begin = view.begin or (lambda lm, ids, _: run(lm, ids) if view.of == "run" else unread(lm, ids))
-    made = begin(lm, ids, given)
+    made = begun(view, lm, text, shared, given)
     found = view.compute(made, given)
     seen = getattr(found, "run", made)  # a change is shown with the run that it made
     about = seen.to_dict() if view.of == "run" else None
-    data = found.to_dict() if view.of in ("run", "text") else {"model": lm.name, **found.to_dict()}
+    data = found.to_dict() if view.of in TEXTS else {"model": lm.name, **found.to_dict()}
     answer(view.name, about, data, html, shared["as_json"], lambda: drawings.draw(view.name, seen, found))
+
+
+def begun(view: View, lm: LanguageModel, text: str, shared: dict[str, Any], given: dict[str, Any]) -> Any:
+    """The run that a view is shown of."""
+    from cutaway.inspect.runs import run, unread
+
+    if view.of == "pair":
+        from cutaway.inspect.pairs import pair_run
+
+        return pair_run(lm, lm.pair(text, shared["target"]))
+    ids = lm.tokenizer.encode(text, special=bool(shared["special"])) if text else []
+    begin = view.begin or (lambda lm, ids, _: run(lm, ids) if view.of == "run" else unread(lm, ids))
+    return begin(lm, ids, given)
 
 
 def answer(

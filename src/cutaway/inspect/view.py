@@ -22,7 +22,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
 from cutaway.errors import CutawayError, nearest
-from cutaway.models.architecture import architecture, places
+from cutaway.models.architecture import architecture, places, start_of
 from cutaway.plugins import load_plugins
 
 if TYPE_CHECKING:
@@ -79,8 +79,9 @@ class View:
     """Patterns of names: a view fits a model that has intermediates for all of them."""
     needs: tuple[str, ...] = ()
     """What it asks of the model itself, as one would write it after `model.`: "score", "config.layers"."""
-    of: Literal["run", "text", "model", "weights"] = "run"
-    """What it is asked of: a text carried through, a text alone, a model, or its weights alone."""
+    of: Literal["run", "pair", "text", "model", "weights"] = "run"
+    """What it is asked of: a text carried through, two texts (a source and a target), a text alone, a model, or its
+    weights alone."""
     surfaces: tuple[str, ...] = ("verb", "served")
     begin: Callable[..., Run] | None = None
     """How its run is made from a model, ids and the parameters, where it is not the usual way."""
@@ -151,10 +152,23 @@ class View:
 
     def fits(self, lm: LanguageModel) -> bool:
         """Whether this model can be shown."""
-        return not missing(lm, self.reads, self.needs)
+        return self.reads_alike(lm) and not missing(lm, self.reads, self.needs)
+
+    def reads_alike(self, lm: LanguageModel) -> bool:
+        """Whether it is of as many texts as the model reads."""
+        return self.of in ("model", "weights") or (self.of == "pair") == (start_of(lm.config) is not None)
 
     def check(self, lm: LanguageModel) -> None:
         """Refuse a model that the view does not fit."""
+        if not self.reads_alike(lm):
+            ours, its = ("two texts", "one") if self.of == "pair" else ("one text", "two, a source and a target")
+            raise CutawayError(
+                f"The view {self.name} shows models of {ours}, and {lm.name} reads {its}. Choose another view, or "
+                "another model.",
+                "no_pair" if self.of == "pair" else "no_single",
+                view=self.name,
+                model=lm.name,
+            )
         check_fits(self.name, lm, self.reads, self.needs)
 
     def compute(self, run: Run, given: Mapping[str, Any]) -> Any:

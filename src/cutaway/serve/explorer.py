@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cutaway.errors import CutawayError
-from cutaway.models.architecture import context_of
+from cutaway.models.architecture import context_of, start_of
 from cutaway.serve.learning.sessions import Sessions
 from cutaway.serve.models import Models
 from cutaway.serve.recent import Recent
@@ -77,7 +77,7 @@ class Explorer:
     def tokens(self, lm: LanguageModel, text: str, more: Sequence[int]) -> list[int]:
         """The text's ids and the tokens picked after it; the end token stands for nothing at all, as in training."""
         ids = [*lm.ids(text), *lm.ids(list(more))] or [lm.config.end]
-        if len(ids) > (context := context_of(lm.config)):
+        if start_of(lm.config) is None and len(ids) > (context := context_of(lm.config)):
             raise TooLong(len(ids), context)
         return ids
 
@@ -94,6 +94,10 @@ class Explorer:
         if found is None:
             from cutaway.inspect.runs import common, run
 
+            if start_of(lm.config) is not None:
+                found = carry_pair(lm, ids, changes)
+                self.remember(key, found)
+                return key, found
             with self.lock:
                 before = max(self.runs.values(), key=lambda one: common(one, lm, ids), default=None)
             self.worker.expect(1, lm.model)
@@ -118,7 +122,20 @@ class Explorer:
             self.answers.clear()
 
     def run(self, key: str) -> Run:
-        """A run made before, by its id."""
+        """A run of one text made before, by its id."""
+        found = self.made(key)
+        if start_of(found.lm.config) is not None:
+            raise CutawayError(
+                f"This shows models of one text, and {found.lm.name} reads one and writes another. Open the page "
+                "Translator, or choose another model.",
+                "no_single",
+                view="",
+                model=found.lm.name,
+            )
+        return found
+
+    def made(self, key: str) -> Run:
+        """A run made before, of one text or of two."""
         with self.lock:
             if key not in self.runs:
                 raise Forgotten("This run is no longer remembered. Ask for it again.")
@@ -150,7 +167,7 @@ class Explorer:
 
     def view(self, view: View, key: str, given: dict[str, Any]) -> dict[str, Any]:
         """What a view says of a run."""
-        run = self.run(key)
+        run = self.made(key)
         view.check(run.lm)
         if view.passes:
             self.worker.expect(view.passes(run, given), run.lm.model)
@@ -175,6 +192,17 @@ class Explorer:
         self.models.close()
         self.worker.close()
         self.drawing.close()
+
+
+def carry_pair(lm: LanguageModel, ids: list[int], changes: Sequence[dict[str, Any]]) -> Run:
+    """Source and target, as far as there is one."""
+    from cutaway.inspect.pairs import pair_run
+
+    if changes:
+        raise CutawayError(
+            f"Inside {lm.name} nothing can be changed: it reads one text and writes another.", "no_single"
+        )
+    return pair_run(lm, ids)
 
 
 def read_changes(changes: Sequence[dict[str, Any]]) -> list[Any]:

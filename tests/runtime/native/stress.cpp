@@ -105,7 +105,7 @@ static void try_shape(Shape shape, const char* kernels) {
 }
 
 int main() {
-    for (const char* kernels : {"plain", "avx2", "avx512", "avx512bf16", "neon"}) {
+    for (const char* kernels : {"plain", "avx2", "avx512bw", "avx512", "avx512bf16", "neon"}) {
         if (!cutaway_kernels(kernels)) continue;
         for (int32_t kind = 0; kind < 4; kind++) {
             try_shape({37, 70, 12, 2, 3, 19, 0, 1, 0, 0, kind, 1e-5f}, kernels);

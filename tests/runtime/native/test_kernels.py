@@ -13,7 +13,11 @@ from cutaway.runtime.native.library import KINDS, need
 if library.load() is None:
     pytest.skip("the native engine is not built here: no C++ compiler", allow_module_level=True)
 
-NAMES = [name for name in ("plain", "avx2", "avx512", "avx512bf16", "neon") if need().cutaway_kernels(name.encode())]
+NAMES = [
+    name
+    for name in ("plain", "avx2", "avx512bw", "avx512", "avx512bf16", "neon")
+    if need().cutaway_kernels(name.encode())
+]
 
 
 def tolerance(name: str, kind: str) -> float:

@@ -15,7 +15,9 @@ from cutaway.runtime.native.pack import pack, unpack
 if library.load() is None:
     pytest.skip("the native engine is not built here: no C++ compiler", allow_module_level=True)
 
-NAMES = [name for name in ("plain", "avx2", "avx512", "avx512bf16") if need().cutaway_kernels(name.encode())]
+NAMES = [
+    name for name in ("plain", "avx2", "avx512bw", "avx512", "avx512bf16") if need().cutaway_kernels(name.encode())
+]
 FURTHEST = {"float32": 3e-5, "bfloat16": 3e-5, "int8": 0.1, "int4": 0.1}
 
 

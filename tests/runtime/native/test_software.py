@@ -69,7 +69,7 @@ def test_avx512_gives_what_the_plain_kernels_give(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["kernels_avx2", "kernels_avx512", "kernels_avx512bf16"])
+@pytest.mark.parametrize("name", ["kernels_avx2", "kernels_avx512bw", "kernels_avx512", "kernels_avx512bf16"])
 def test_no_function_that_others_share_uses_the_special_instructions(name, tmp_path):
     """The linker keeps one copy of an inline function for all: it must run on every processor."""
     if shutil.which("g++") is None or shutil.which("objdump") is None or platform.machine() != "x86_64":

@@ -18,6 +18,16 @@ export interface Attention {
   attended?: number;
 }
 
+/** What every head of one attention looks at. */
+export interface Attentions {
+  of: string;
+  layer: number;
+  layers: number;
+  queries: Token[];
+  keys: Token[];
+  weights: number[][][];
+}
+
 /** What each part adds to a token's logit, or to its lead over another's; together they are that number. */
 export interface Attribution {
   position: number;
@@ -44,6 +54,19 @@ export interface Beside {
   rows: Difference[];
   distance: number | null;
   unlike: boolean;
+}
+
+/** One head of each model over the same pieces. */
+export interface BothWays {
+  pieces: Piece[];
+  left: number[][];
+  right: number[][];
+  ahead: [number, number];
+  cut: number;
+  tokens: [Token[], Token[]];
+  layers: [number, number];
+  heads: [number, number];
+  others: [number, number];
 }
 
 /** One token written: how many tokens went through the model for it, and how many only had to be looked up. */
@@ -117,6 +140,16 @@ export interface Choices {
   reason: string;
   explanation: string;
   text: string;
+}
+
+/** What may stand at one place of the target: before training, after it, and what should. */
+export interface Compared {
+  token: Token;
+  before: number;
+  after: number;
+  words: Token[];
+  untrained: number[];
+  trained: number[];
 }
 
 /** A place in the corpus at which a unit is strong. */
@@ -211,6 +244,11 @@ export interface Found {
   node: number | null;
 }
 
+/** The gaps of a text, in order. All of them are empty at the same time: no guess helps with another. */
+export interface Gaps {
+  gaps: Hidden[];
+}
+
 /** Neurons that do alike on this text. */
 export interface Group {
   mean: number[];
@@ -223,6 +261,12 @@ export interface Group {
 export interface Groups {
   layers: number[];
   groups: Group[];
+}
+
+/** What may stand in a gap. */
+export interface Guess {
+  token: Token;
+  probability: number;
 }
 
 /** All heads at a glance. Each measure is the mean over the queries that can have it. [layer, head] */
@@ -238,6 +282,31 @@ export interface Heads {
   picture: Pictures | null;
 }
 
+/** One gap: what may stand there, and what stood there before it was hidden. */
+export interface Hidden {
+  position: number;
+  guesses: Guess[];
+  token: Token | null;
+  probability: number | null;
+  rank: number | null;
+}
+
+/** What one layer of the network holds after each word. */
+export interface HiddenStates {
+  name: string;
+  stack: string;
+  layer: number;
+  values: number[][];
+}
+
+/** The probabilities of a reference, word by word, in this model and in one of its shape with random weights. */
+export interface Learned {
+  seed: number;
+  loss_before: number;
+  loss_after: number;
+  places: Compared[];
+}
+
 /** The predictions after the embedding and after each block; the last row is the model's output. */
 export interface Lens {
   positions: number[];
@@ -248,6 +317,16 @@ export interface Lens {
   top: [number, number][][][];
   words: Record<string, Token>;
   watch: Followed[];
+}
+
+/** A vector on its way up a stack. */
+export interface Level {
+  name: string;
+  stack: string;
+  layer: number | null;
+  part: string;
+  norm: number;
+  values: number[];
 }
 
 /** The head that looks most from one token to another. */
@@ -375,6 +454,13 @@ export interface Pictures {
   pixels: string[][];
 }
 
+/** The shortest stretch of the sentence at whose ends both models cut; the tokens it is on either side. */
+export interface Piece {
+  text: string;
+  left: number[];
+  right: number[];
+}
+
 /** Each head's attention in texts of random tokens that are said twice over, in the second half. */
 export interface Roles {
   texts: number;
@@ -403,6 +489,14 @@ export interface Saliency {
   gap: number[] | null;
 }
 
+/** Texts, and how near every two of them are. */
+export interface Sentences {
+  texts: string[];
+  tokens: number[];
+  cosines: number[][];
+  width: number;
+}
+
 /** A model's map, and the views that fit it. */
 export interface Shown {
   kind: string;
@@ -411,6 +505,22 @@ export interface Shown {
   steps: StepSpec[];
   places: Thing[];
   views: string[];
+}
+
+/** What is added to each position, in one layout. */
+export interface Sinusoids {
+  layout: string;
+  own: string;
+  values: number[][];
+}
+
+/** One token's vectors up the encoder, and one's up the decoder. */
+export interface Stacks {
+  source: number;
+  target: number;
+  heads: number;
+  norm: string;
+  levels: Level[];
 }
 
 /** One step of the walk. */
@@ -474,6 +584,17 @@ export interface Total {
   bytes: number;
 }
 
+/** A source, its translation, and how likely each token was when it was written. */
+export interface Translation {
+  source: Token[];
+  start: Token;
+  target: Token[];
+  given: number;
+  ended: boolean;
+  text: string;
+  steps: Written[];
+}
+
 /** A beam search from its prompt to its results, in the order of the search. */
 export interface Tree {
   model: string;
@@ -481,6 +602,18 @@ export interface Tree {
   beams: number;
   nodes: Node[];
   results: Found[];
+}
+
+/** A recurrent network, unrolled: its hidden states word by word, and what goes over to the decoder. */
+export interface Unrolled {
+  cell: string;
+  attention: string;
+  bidirectional: boolean;
+  source: Token[];
+  decoder: Token[];
+  states: HiddenStates[];
+  last: number[][];
+  context: number[][] | null;
 }
 
 /** The numbers of an intermediate, with the names of their axes. */
@@ -496,4 +629,11 @@ export interface Values {
 export interface Writing {
   choices: Choices;
   cache: CacheSteps;
+}
+
+/** How a token of the target was chosen. */
+export interface Written {
+  probability: number;
+  top: Token[];
+  probabilities: number[];
 }

@@ -13,10 +13,10 @@ bool runs_here(const Kernels* kernels) {
 #if defined(__x86_64__)
     if (kernels == &AVX2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     if (kernels == &AVX512BF16 && !__builtin_cpu_supports("avx512bf16")) return false;
-    if (kernels == &AVX512 || kernels == &AVX512BF16)
+    if (kernels != &AVX512BW && kernels != &PLAIN && !__builtin_cpu_supports("avx512vnni")) return false;
+    if (kernels != &PLAIN)
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni") &&
-               __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #elif defined(__aarch64__) && defined(__linux__)
     if (kernels == &NEON) return getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
 #elif defined(__aarch64__) && defined(__APPLE__)
@@ -30,7 +30,7 @@ bool runs_here(const Kernels* kernels) {
 const Kernels* find_kernels(const char* name) {
     for (const Kernels* one : {
 #if defined(__x86_64__)
-             &AVX512BF16, &AVX512, &AVX2,
+             &AVX512BF16, &AVX512, &AVX512BW, &AVX2,
 #elif defined(__aarch64__)
              &NEON,
 #endif

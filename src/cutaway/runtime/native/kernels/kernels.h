@@ -93,6 +93,7 @@ struct Kernels {
 extern const Kernels PLAIN;
 #if defined(__x86_64__)
 extern const Kernels AVX2;
+extern const Kernels AVX512BW;
 extern const Kernels AVX512;
 extern const Kernels AVX512BF16;
 #elif defined(__aarch64__)

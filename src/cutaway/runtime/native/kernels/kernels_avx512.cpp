@@ -14,6 +14,7 @@
 namespace {
 
 #include "avx512.inc"
+#include "vnni.inc"
 #include "bfloat16.inc"
 #include "common.inc"
 

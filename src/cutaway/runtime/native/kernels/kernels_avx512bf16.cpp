@@ -14,6 +14,7 @@
 namespace {
 
 #include "avx512.inc"
+#include "vnni.inc"
 
 constexpr bool WIDENS = false;
 

@@ -22,6 +22,7 @@ inline int32_t taken_off(Kind kind, int32_t first_two, int32_t last_two) {
 
 constexpr int at_once(Kind) { return 4; }
 constexpr int QUERIES_AT_ONCE = 4;
+constexpr int BESIDE = 1;  // see avx512.inc
 
 template <int T>
 void strip_int8(const Strip& strip, const Rows& x, int row, float* sums) {
