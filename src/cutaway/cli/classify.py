@@ -33,14 +33,23 @@ def classify(
 
     If the task needs several texts (entailment, similarity, choice), separate them by tabs in a line.
 
+    A tagger marks the names in a text; a model that answers questions takes a question and a context.
+
     Example: cutaway classify "A warm and funny film."
 
     Example: cutaway classify "A man sleeps." "Somebody is awake." --model my-entailment
+
+    Example: cutaway classify "Who sat?" "The fox sat on the mat." --model my-reader
     """
-    from cutaway.tasks import Choice, Labelled, load_task
+    from cutaway.tasks import Choice, Labelled, Marks, load_task
 
     model = lines.shipped(model, "classifier")
     task = load_task(options.locate(model))
+    if isinstance(task, Marks):
+        from cutaway.cli.marks import mark
+
+        mark(task, model, lines.read_lines("\t".join(text) if text else None, file), device, as_json)
+        return
     if not isinstance(task, Labelled | Choice):
         raise lines.untrained(model, task, "classification", "labelled.tsv")
     if text and len(text) > 1 and len(task.fields) == 2:

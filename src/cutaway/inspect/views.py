@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cutaway.inspect.change import Changed
     from cutaway.inspect.choices import Writing
     from cutaway.inspect.factors import Factors, Groups
+    from cutaway.inspect.gaps import Gaps
     from cutaway.inspect.lens import Lens
     from cutaway.inspect.neurons import Neuron, Neurons
     from cutaway.inspect.next import Next
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from cutaway.inspect.runs import Run
     from cutaway.inspect.saliency import Saliency
     from cutaway.inspect.senses import Senses
+    from cutaway.inspect.sentences import Sentences
     from cutaway.inspect.values import Values
     from cutaway.language_model import LanguageModel
 
@@ -48,6 +50,8 @@ ATTENTION = tuple(
 )
 NEURONS = ("blocks.*.mlp.activation",)
 WRITES = ("blocks.*.attention.keys", "logits")
+ENTRY = ("placed", "residual.0")
+"""What an encoder has and no other kind: token and position, before the norm of the entry."""
 LAYERS = ("config.layers",)
 MLPS = (*LAYERS, "config.mlp_width")
 NEURONS_WRITE = (*MLPS, "output_matrix", "final_norm.weight", "blocks.0.mlp.projection.weight")
@@ -418,6 +422,37 @@ def values(
 
 
 @view(
+    "What stands in the gaps", "gaps.Gaps", reads=("transform.hidden", "logits"), needs=("output",), post=True,
+)  # fmt: skip
+def gaps(
+    run: "Run",
+    hide: Annotated[list[int] | None, param("Hide this token, from 0 ([CLS]); repeatable.", "--hide", high=512)] = None,
+    k: Annotated[int, param("How many words for each gap.", "-k", "--count", low=1, high=100)] = 5,
+) -> "Gaps":
+    """An encoder's guesses for every hidden token, and for every [MASK] of the text.
+
+    Example: cutaway inspect gaps "The robot must obey the orders." --hide 2 --hide 4 --model my-bert
+    """
+    from cutaway.inspect.gaps import gaps as look
+
+    return look(run, hide or (), k)
+
+
+@view("How near sentences are", "sentences.Sentences", reads=ENTRY, needs=("read",), post=True)
+def sentences(
+    run: "Run",
+    texts: Annotated[list[str] | None, param("Another sentence; repeatable.", "--with", value="TEXT", high=64)] = None,
+) -> "Sentences":
+    """The cosine of the vectors of every two sentences, by an encoder.
+
+    Example: cutaway inspect sentences "A robot must obey." --with "Machines follow orders." --model my-bert
+    """
+    from cutaway.inspect.sentences import sentences as look
+
+    return look(run, texts or ())
+
+
+@view(
     "A word in two texts", "senses.Senses", reads=("residual.0", "blocks.*.residual"), remember=True,
 )  # fmt: skip
 def senses(
@@ -440,5 +475,5 @@ def senses(
 
 register(
     attention, heads, roles, path, lens, saliency, neurons, groups, factors, change, cache, beams, parameters, looking,
-    neuron, writing, predict, values, sweep, edges, paths, direct, contexts, senses, *PAIR_VIEWS,
+    neuron, writing, predict, values, sweep, edges, paths, direct, contexts, gaps, sentences, senses, *PAIR_VIEWS,
 )  # fmt: skip

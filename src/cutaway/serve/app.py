@@ -9,6 +9,7 @@
     GET  /api/progress                    how far the answer is that is being computed
     POST /api/facts           {model, text, facts}  what the sentences of the guided tour claim, as numbers
     POST /api/beside          {left, right, of}     how two sides differ: two texts, or two models
+    POST /api/both_ways       {model, text}         an encoder's attention beside the built-in GPT-2's
     GET  /api/traces/ID/VIEW?...          a piece of it: what `cutaway.inspect` says, as JSON (or as numbers)
 
 Every mistake is `{"error": {"code", "what", "remedy", "values"}}`.
@@ -39,7 +40,7 @@ from cutaway.serve.models import NotAwake, Waking
 from cutaway.serve.openai import errors as openai
 from cutaway.serve.part import Part
 from cutaway.serve.schema import describe
-from cutaway.serve.views import beside, declared, piano, routers
+from cutaway.serve.views import beside, both_ways, declared, piano, routers
 from cutaway.serve.worker import Outdated
 
 STATIC = Path(__file__).parent / "static"
@@ -109,7 +110,7 @@ def create_app(explorer: Explorer, hosts: re.Pattern[str] = LOCAL, parts: Sequen
         app.include_router(router, prefix="/api")
     for part in parts:
         part.mount(app)
-    describe(app, declared.results() | beside.results() | piano.results())
+    describe(app, declared.results() | beside.results() | both_ways.results() | piano.results())
     if STATIC.is_dir():
         app.mount("/", StaticFiles(directory=STATIC, html=True))
     return app

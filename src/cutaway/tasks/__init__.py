@@ -15,6 +15,7 @@ from cutaway.plugins import load_plugins
 from cutaway.tasks.both_ways import BothWays
 from cutaway.tasks.classes import Choice, Classification, ClassTask, Entailment, Labelled, Similarity
 from cutaway.tasks.conversation import Chat, Completion
+from cutaway.tasks.marks import Marks, Questions, Tagging
 from cutaway.tasks.masked import MaskedWords
 from cutaway.tasks.performance import Performances
 from cutaway.tasks.sequences import Language, Summary, Translation
@@ -22,15 +23,15 @@ from cutaway.tasks.task import Arrays, Batch, Example, LeftOut, Loss, Record, Ta
 
 __all__ = [
     "TASKS", "Arrays", "Batch", "BothWays", "Chat", "Choice", "ClassTask", "Classification", "Completion", "Entailment",
-    "Example", "Labelled", "Language", "LeftOut", "Loss", "MaskedWords", "Performances", "Record", "Similarity",
-    "Summary", "Task", "Translation", "load_task", "register", "save_task", "task_from",
+    "Example", "Labelled", "Language", "LeftOut", "Loss", "Marks", "MaskedWords", "Performances", "Questions", "Record",
+    "Similarity", "Summary", "Tagging", "Task", "Translation", "load_task", "register", "save_task", "task_from",
 ]  # fmt: skip
 
 TASKS: dict[str, type[Any]] = {
     kind.name: kind
     for kind in (
         Language, Completion, Chat, Translation, Summary, Classification, Entailment, Similarity, Choice, Performances,
-        MaskedWords, BothWays,
+        MaskedWords, Tagging, Questions, BothWays,
     )
 }  # fmt: skip
 """Every kind of task, by its name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +18,7 @@ from cutaway.tasks.task import save_task
 
 if TYPE_CHECKING:
     from cutaway.tasks.classes import ClassTask
+    from cutaway.tasks.marks import Marks
     from cutaway.text.tokenizer import Tokenizer
 
 
@@ -50,11 +51,23 @@ def write_encoder_classifier(
     dtype: torch.dtype | None = None,
 ) -> None:
     """Write a folder that `read_classifier` and transformers both read."""
-    kind = dtype or classifier.score.weight.dtype
-    with huggingface.writing(Path(folder), list(names.stored_tensors(classifier.bert)), kind) as new:  # type: ignore[arg-type]
+    write_encoder(classifier.bert, tokenizer, task, folder, dtype)
+
+
+def write_encoder(
+    model: nn.Module,
+    tokenizer: Tokenizer | None,
+    task: ClassTask | Marks,
+    folder: str | Path,
+    dtype: torch.dtype | None = None,
+) -> None:
+    """Write an encoder under its head, with the names of the task's classes."""
+    encoder = cast(Bert, model)
+    kind = dtype or encoder.token_embedding.weight.dtype
+    with huggingface.writing(Path(folder), list(names.stored_tensors(encoder)), kind) as new:  # type: ignore[arg-type]
         if tokenizer is not None:
             tokenizer.save(new)
-        config = huggingface.describe(classifier.bert.config, kind) | task.label_tables()  # type: ignore[arg-type]
+        config = huggingface.describe(encoder.config, kind) | task.label_tables()  # type: ignore[arg-type]
         (new / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         save_task(task, new)
 

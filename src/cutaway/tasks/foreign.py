@@ -9,6 +9,7 @@ from cutaway.checkpoint.files import read_json
 from cutaway.checkpoint.shape import CONFIG
 from cutaway.errors import CutawayError
 from cutaway.tasks.classes import Classification
+from cutaway.tasks.marks import Questions, Tagging
 from cutaway.tasks.sequences import Translation
 from cutaway.tasks.task import Task
 from cutaway.text.sentencepieces import END, START
@@ -22,7 +23,24 @@ def foreign_task(folder: Path) -> Task | None:
     """The task of a folder without task.json, as far as its config.json tells."""
     if (folder / CONFIG).is_file() and read_json(folder / CONFIG).get("model_type") == "marian":
         return Translation(separator=START, source_end=END)
-    return foreign_classification(folder)
+    return foreign_marks(folder) or foreign_classification(folder)
+
+
+def foreign_marks(folder: Path) -> Task | None:
+    """The task of an encoder with a head on every token, without task.json: tags, or where an answer stands."""
+    path = folder / CONFIG
+    config = read_json(path) if path.is_file() else {}
+    if config.get("model_type") not in ENCODERS:
+        return None
+    named = [str(one) for one in config.get("architectures") or ()]
+    if any(one.endswith("ForQuestionAnswering") for one in named):
+        return Questions()
+    if not any(one.endswith("ForTokenClassification") for one in named):
+        return None
+    try:
+        return Tagging(labels_of(config))
+    except CutawayError as error:
+        raise CutawayError(f"{path}: {error}") from None
 
 
 def foreign_classification(folder: Path) -> Classification | None:

@@ -1,9 +1,12 @@
-"""Scores for answers against references: BLEU, ROUGE and accuracy, each with how it was computed."""
+"""Scores for answers against references: BLEU, ROUGE, accuracy, and SQuAD's, each with how it was computed."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import re
+import string
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -53,6 +56,39 @@ def accuracy(answers: Sequence[Hashable], truth: Sequence[Hashable]) -> Score:
         own = [ok for ok, true in zip(right, truth, strict=True) if true == one]
         parts[str(one)] = 100 * sum(own) / len(own)
     return Score("accuracy", 100 * sum(right) / len(right), len(right), "right answers in 100", parts)
+
+
+ARTICLES = re.compile(r"\b(a|an|the)\b")
+
+
+def plain_words(answer: str) -> list[str]:
+    """An answer's words as SQuAD compares them: without capitals, punctuation and articles."""
+    kept = "".join(sign for sign in answer.lower() if sign not in string.punctuation)
+    return ARTICLES.sub(" ", kept).split()
+
+
+def exact_and_f1(answers: Sequence[str], truths: Sequence[Sequence[str]]) -> Score:
+    """SQuAD's two measures, 0 to 100: the value is F1 over words, `parts` has the exact matches as well.
+
+    Each answer is compared with every one that counts as right, and the best counts.
+    """
+    require(answers, truths)
+    exact = total = 0.0
+    for answer, right in zip(answers, truths, strict=True):
+        said = plain_words(answer)
+        exact += max(float(said == plain_words(one)) for one in right)
+        total += max(overlap(said, plain_words(one)) for one in right)
+    parts = {"exact match": 100 * exact / len(answers)}
+    how = "SQuAD's: words without capitals, punctuation and articles; the best of several right answers"
+    return Score("F1", 100 * total / len(answers), len(answers), how, parts)
+
+
+def overlap(said: Sequence[str], wanted: Sequence[str]) -> float:
+    """F1 of the words that two answers share; of an answer and none, whether both are empty."""
+    if not said or not wanted:
+        return float(said == wanted)
+    shared = (Counter(said) & Counter(wanted)).total()
+    return 2 * shared / (len(said) + len(wanted))
 
 
 def require(answers: Sequence[object], references: Sequence[object]) -> None:

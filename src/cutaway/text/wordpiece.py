@@ -83,6 +83,11 @@ class WordPiece(Tokenizer):
         whole = [text.encode("utf-8", "replace").decode() for text in texts]
         return [one.ids for one in engine.encode_batch_fast(whole, add_special_tokens=False)]
 
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """The ids of a text, and where in it each token begins and ends, in characters."""
+        found = self._ordinary.encode(text, add_special_tokens=False)
+        return found.ids, found.offsets
+
     def special(self, role: str) -> int:
         """The id of `[CLS]`, `[SEP]`, `[MASK]`, `[PAD]` or `[UNK]`, whatever this vocabulary calls it."""
         name = self._roles[f"{role}_token"]

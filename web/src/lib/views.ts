@@ -56,6 +56,19 @@ export interface Beside {
   unlike: boolean;
 }
 
+/** One head of each model over the same pieces. */
+export interface BothWays {
+  pieces: Piece[];
+  left: number[][];
+  right: number[][];
+  ahead: [number, number];
+  cut: number;
+  tokens: [Token[], Token[]];
+  layers: [number, number];
+  heads: [number, number];
+  others: [number, number];
+}
+
 /** One token written: how many tokens went through the model for it, and how many only had to be looked up. */
 export interface CacheStep {
   step: number;
@@ -231,6 +244,11 @@ export interface Found {
   node: number | null;
 }
 
+/** The gaps of a text, in order. All of them are empty at the same time: no guess helps with another. */
+export interface Gaps {
+  gaps: Hidden[];
+}
+
 /** Neurons that do alike on this text. */
 export interface Group {
   mean: number[];
@@ -245,6 +263,12 @@ export interface Groups {
   groups: Group[];
 }
 
+/** What may stand in a gap. */
+export interface Guess {
+  token: Token;
+  probability: number;
+}
+
 /** All heads at a glance. Each measure is the mean over the queries that can have it. [layer, head] */
 export interface Heads {
   layers: number[];
@@ -256,6 +280,15 @@ export interface Heads {
   induction: number[][] | null;
   induction_queries: number;
   picture: Pictures | null;
+}
+
+/** One gap: what may stand there, and what stood there before it was hidden. */
+export interface Hidden {
+  position: number;
+  guesses: Guess[];
+  token: Token | null;
+  probability: number | null;
+  rank: number | null;
 }
 
 /** What one layer of the network holds after each word. */
@@ -435,6 +468,13 @@ export interface Pictures {
   pixels: string[][];
 }
 
+/** The shortest stretch of the sentence at whose ends both models cut; the tokens it is on either side. */
+export interface Piece {
+  text: string;
+  left: number[];
+  right: number[];
+}
+
 /** Each head's attention in texts of random tokens that are said twice over, in the second half. */
 export interface Roles {
   texts: number;
@@ -477,6 +517,14 @@ export interface Senses {
   static_name: string;
   static: number[];
   static_neighbours: Near[];
+}
+
+/** Texts, and how near every two of them are. */
+export interface Sentences {
+  texts: string[];
+  tokens: number[];
+  cosines: number[][];
+  width: number;
 }
 
 /** A model's map, and the views that fit it. */

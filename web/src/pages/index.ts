@@ -13,6 +13,8 @@ export interface Page {
   uncut?: boolean;
   /** The views it draws: a model that one of them does not fit has nothing to show here. */
   views?: string[];
+  /** It says itself (`NAME.remedy`) which model it is for, and how to come by one. */
+  remedy?: boolean;
   load: () => Promise<{ default: Component }>;
 }
 

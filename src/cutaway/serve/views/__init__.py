@@ -10,6 +10,7 @@ from cutaway.serve.explorer import Explorer
 from cutaway.serve.learning import routes as learning
 from cutaway.serve.views import (
     beside,
+    both_ways,
     branches,
     declared,
     facts,
@@ -22,7 +23,7 @@ from cutaway.serve.views import (
     weights,
 )  # fmt: skip
 
-PAGES = (declared, tables, branches, walk, machine, gallery, weights, tasks, facts, learning, piano, beside)
+PAGES = (declared, tables, branches, walk, machine, gallery, weights, tasks, facts, learning, piano, beside, both_ways)
 
 
 def routers(explorer: Explorer) -> Iterator[APIRouter]:
