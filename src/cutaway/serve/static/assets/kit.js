@@ -223,6 +223,40 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "play": "Play"
 }
 `,bo=`{
+  "name": "Encoder",
+  "title": "Reading both ways",
+  "sentence": "An encoder reads the whole sentence at once, in both directions. Hide words and see what it would put there.",
+  "remedy": "This page is for an encoder, such as BERT. Choose its folder in the model menu above, or begin with cutaway explore --model FOLDER. A small one of your own: cutaway train recipes/bert.toml -o my-bert.",
+  "gaps": "Hidden words",
+  "gaps_say": "Click a token to hide it; click it again to show it. All hidden tokens are guessed at the same time, so no guess helps with another.",
+  "tokens": "Tokens of the text",
+  "hide": "Hide token {n}, {token}",
+  "show": "Show token {n}, {token}",
+  "show_all": "Show all",
+  "gap": "Token {n}: what may stand here",
+  "stood": "Here stood {token}, number {rank} in the list:",
+  "no_gaps": "Nothing is hidden yet.",
+  "no_words": "{model} has no head that scores words: it makes vectors, and cannot guess hidden words.",
+  "ways": "Both ways, and one way",
+  "ways_say": "The same sentence in this model and in the built-in GPT-2. The encoder’s tokens look at those after them, too; GPT-2’s [mask|mask] leaves the upper right corner empty.",
+  "encoder_head": "This model, layer {layer}, head {head}",
+  "gpt2_head": "GPT-2, layer {layer}, head {head}",
+  "gpt2_layer": "layer of GPT-2",
+  "gpt2_which": "head of GPT-2",
+  "frame": "[CLS] and [SEP] are the encoder’s own tokens.",
+  "cut": "{n|# piece is|# pieces are} cut into a different number of tokens; a row is then the mean of its tokens, a column their sum.",
+  "cut_alike": "All other pieces are cut alike.",
+  "pair": "The cell chosen",
+  "ahead": "How much attention goes to later tokens, on average:",
+  "this_model": "This model",
+  "empty": "Write a sentence above.",
+  "near": "Sentence vectors",
+  "near_says": "The model makes one vector of each sentence. The closer the cosine of two vectors is to 1, the closer the sentences are for this model. Sentence 1 is the text above.",
+  "lines": "More sentences, one on each line (12 at most)",
+  "cosines": "Cosines of the sentence vectors",
+  "nearest": "Nearest to sentence {n}:"
+}
+`,xo=`{
   "bug": "Something went wrong inside Cutaway: {what}.",
   "too_long": "The text has {tokens|# token|# tokens}; this model reads at most {context}.",
   "too_long_remedy": "Shorten it, or choose a model with a longer context. The pictures show the last text that fitted.",
@@ -318,7 +352,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "no_common_word_remedy": "Write a word that stands in both.",
   "no_such_word_remedy": "Choose a word that does."
 }
-`,xo=`{
+`,So=`{
   "name": "Gallery",
   "title": "The article’s examples",
   "sentence": "The pictures that The Illustrated GPT-2 is known by, with the numbers of the model chosen above: its own [attention_weight|weights], its own choices.",
@@ -368,7 +402,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "sizes_says": "The same machine, wider and taller, beside the model chosen above.",
   "loop_repeated": "{share} of it ends a phrase of four tokens that it has written before."
 }
-`,So=`{
+`,Co=`{
   "name": "Generate",
   "title": "One token at a time",
   "keys": ",  .  Space",
@@ -448,7 +482,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "results": "The texts found",
   "results_say": "The best first. The number is the score by which texts are compared: closer to 0 is better."
 }
-`,Co=`{
+`,wo=`{
   "token": "token",
   "token_is": "A piece of text from a fixed list, the vocabulary: often a word with its space, often part of a word. The model reads and writes nothing else.",
   "probability": "probability",
@@ -526,7 +560,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "weight": "weight",
   "weight_is": "One of the numbers that training has set. The model’s matrices are made of them; they are the same for every text."
 }
-`,wo=`{
+`,To=`{
   "name": "Teaching",
   "title": "Models being taught",
   "sentence": "Each fine-tuning job goes on from a model of this server and learns from the records that were sent to it; the lower the loss, the better it predicts them.",
@@ -557,7 +591,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "result": "The new model is called",
   "messages": "What happened"
 }
-`,To=`{
+`,Eo=`{
   "name": "Layers",
   "title": "What each layer already knows",
   "sentence": "Stop after any layer and ask for the next token: the [logit_lens|lens] shows what the model would say there, and the [rank|rank] of the token that actually follows.",
@@ -591,7 +625,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "measure_probability": "probability",
   "chart": "From layer to layer: {words}"
 }
-`,Eo=`{
+`,Do=`{
   "name": "Learn",
   "title": "Watch a model learn",
   "sentence": "A small model begins with random weights and learns one text. In every step it predicts the next [token|token] in a few windows of the text, is told what was wanted, and each of its weights is moved a little so that the loss falls.",
@@ -666,7 +700,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "inside_says": "Both become models of this explorer: open one on any page, then choose the other in the model menu and compare.",
   "about": "A GPT-2 with {layers|# layer|# layers}, {heads|# head|# heads} per layer, width {width} and {vocabulary|# token|# tokens} in its vocabulary, learned from {tokens|# token|# tokens} of text. The weights after every step are kept: at most {memory}."
 }
-`,Do=`{
+`,Oo=`{
   "name": "Causal map",
   "title": "Where in the model does the answer lie?",
   "sentence": "Each cell is a run of its own in which one piece, of one layer, is replaced; the cell says how far that moves the prediction. Click a cell to make that change and see the prediction before and after.",
@@ -700,7 +734,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "no_change": "This piece has no switch on the Change page: with another text its patch can be made.",
   "choose": "Click a cell to make its change and see what it does to the prediction."
 }
-`,Oo=`{
+`,ko=`{
   "name": "Neurons",
   "title": "What fires together",
   "sentence": "Each block ends in an [mlp|MLP] whose [neuron|neurons] fire at some tokens and stay silent at others. Point at a neuron or a [factor|factor], and the tokens that excite it light up.",
@@ -749,7 +783,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "quantiles": "So many of all tokens are not above:",
   "name_factor": "{n}. {words}"
 }
-`,ko=`{
+`,Ao=`{
   "name": "Piano",
   "title": "The machine plays",
   "sentence": "A piano performance is a sequence of [token|tokens] too: a key goes down, time passes, a key comes up. A small model of the same kind predicts the next event, and every note [attention_weight|attends] to earlier ones. Pick a note to see to which.",
@@ -818,7 +852,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "absent": "No model of performances is here.",
   "absent_remedy": "Train one on a folder of MIDI files (cutaway train my-midi --task performance -o my-pianist) and open it: cutaway explore --model my-pianist."
 }
-`,Ao=`{
+`,jo=`{
   "name": "Predict",
   "title": "What comes next",
   "keys": "1 … 9 0   r",
@@ -846,7 +880,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "ahead": "Where the text may go",
   "ahead_says": "The four likeliest tokens, what is likeliest after each of them, and so on: the thicker the line, the more probable the whole way. Click any token to go there."
 }
-`,jo=`{
+`,Mo=`{
   "name": "Senses",
   "title": "One word, two meanings",
   "sentence": "A list of word vectors has one vector for “stick”, whatever stands around it. A model that reads the sentence has a different one each time: compare the two layer by layer, and see which words are near them.",
@@ -872,7 +906,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "static_says": "The same vector in both sentences: learned by skip-gram, which words stand near it anywhere.",
   "no_static": "“{word}” is not in the list of word vectors: it came too rarely in the texts they were learned from."
 }
-`,Mo=`{
+`,No=`{
   "skip": "Skip to the picture",
   "pages": "Pages",
   "language": "Language",
@@ -941,7 +975,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "unfit_pair": "{model} reads one text and writes another, and this page shows models of one text. What it does is on the page Translator.",
   "unfit_pair_go": "Open Translator"
 }
-`,No=`{
+`,Po=`{
   "title": "A language model, running in this page",
   "says": "Nothing to install and no server: {size} of weights came with the page, and every number is computed in your browser, on your own text. Write something and take the machine apart.",
   "write": "Write the beginning of a text",
@@ -957,7 +991,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "runs_here": "This model runs in your browser. With Cutaway installed you can open GPT-2 in four sizes, or a model of your own.",
   "next": "It would go on with:"
 }
-`,Po=`{
+`,Fo=`{
   "name": "Tasks",
   "title": "A model trained for one task",
   "sentence": "The text above is translated, summarized or classified by a small model trained for just that; the [attention_weight|attention] shows where it looked for each part of its answer.",
@@ -1024,7 +1058,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "order_1": "first, then second",
   "order_2": "second, then first"
 }
-`,Fo=`{
+`,Io=`{
   "name": "Tour",
   "where": "Tour: step {at} of {all}",
   "offer": "New here? A tour of {n|# short step|# short steps} shows how the machine works, from the very beginning.",
@@ -1037,7 +1071,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "leave": "Leave",
   "again": "Set this step up again"
 }
-`,Io=`{
+`,Lo=`{
   "name": "Translator",
   "title": "Two texts: one is read, another written",
   "sentence": "An encoder reads the source, a decoder writes the translation token by token. [attention_weight|Attention] decides what each token takes in: of its own text, and of the other.",
@@ -1090,7 +1124,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "layout_halves": "in halves: first all sines, then all cosines",
   "own": "this model’s"
 }
-`,Lo=`{
+`,Ro=`{
   "name": "Walk",
   "title": "The machine, running",
   "sentence": "Every [token|token] is a column, every layer a floor. Press Play to watch the text go through; zoom into a block, a [head|head], a single number.",
@@ -1283,7 +1317,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "record_gif": "animation",
   "record_drawing": "moving vector graphic"
 }
-`,Ro=`{
+`,zo=`{
   "name": "Weights",
   "title": "Every weight of the model",
   "sentence": "All the model has learned is {total|# number|# numbers} in these matrices. Choose one to see its [weight|weights] as a picture, and how they are distributed.",
@@ -1381,7 +1415,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "head_at": "layer {layer}, head {head}",
   "measuring": "Being measured …"
 }
-`,zo=`{
+`,Bo=`{
   "name": "Внимание",
   "title": "Кто на кого смотрит",
   "sentence": "В каждом слое каждая [head|голова] позволяет каждому токену посмотреть на себя и на предыдущие токены. [attention_weight|Веса] одной строки дают в сумме 100\xA0%.",
@@ -1431,7 +1465,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "tint_whole": "максимум таблицы",
   "from_queries": "по {n|# запросу|# запросам|# запросам}"
 }
-`,Bo=`{
+`,Vo=`{
   "name": "Две стороны",
   "left": "Левая сторона",
   "right": "Правая сторона",
@@ -1460,7 +1494,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "no_numbers": "На этой странице нет чисел, которые можно было бы сравнить.",
   "taught": "Обучение принадлежит серверу, а не тексту или модели: на обеих сторонах одно и то же, сравнивать нечего."
 }
-`,Vo=`{
+`,Ho=`{
   "name": "Причины",
   "title": "Какие слова вызвали это слово",
   "sentence": "У каждого токена перед объясняемым есть доля в нём, его [saliency|значимость]. Щёлкните другой токен, чтобы объяснить его; доли дают в сумме 100\xA0%.",
@@ -1501,7 +1535,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "skyline": "За и против, по токенам",
   "skyline_says": "Столбик стоит над своим токеном: вверх — за объясняемый токен, вниз — против него."
 }
-`,Ho=`{
+`,Uo=`{
   "name": "Изменить",
   "title": "А если это изменить?",
   "sentence": "Уберите [head|голову] или [neuron|нейрон], [steer|сдвиньте] остаточный поток или [patch|подставьте] то, что дал другой текст: прогнозы до и после стоят рядом.",
@@ -1572,7 +1606,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "head_effect": "голова {head} слоя {layer}: без неё предсказание сдвигается на {kl} ната (KL)",
   "heads_tinted": "Чем насыщеннее цвет, тем сильнее без этой головы меняется предсказание после выбранного токена (KL)."
 }
-`,Uo=`{
+`,Wo=`{
   "present": "Показ",
   "presenting": "Показ",
   "end": "Закончить",
@@ -1604,7 +1638,41 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "then": "Дальше: {title}",
   "play": "Пуск"
 }
-`,Wo=`{
+`,Go=`{
+  "name": "Энкодер",
+  "title": "Чтение в обе стороны",
+  "sentence": "Энкодер читает всё предложение сразу, в обе стороны. Скройте слова и посмотрите, что он поставил бы на их место.",
+  "remedy": "Для этой страницы нужен энкодер, например BERT. Выберите её папку в меню моделей вверху или начните так: cutaway explore --model FOLDER. Небольшую можно обучить самим: cutaway train recipes/bert.toml -o my-bert.",
+  "gaps": "Скрытые слова",
+  "gaps_say": "Щёлкните токен, чтобы скрыть его, и ещё раз, чтобы вернуть. Все скрытые токены предсказываются одновременно, поэтому одна догадка не помогает другой.",
+  "tokens": "Токены текста",
+  "hide": "Скрыть токен {n}: {token}",
+  "show": "Показать токен {n}: {token}",
+  "show_all": "Показать все",
+  "gap": "Токен {n}: что здесь может стоять",
+  "stood": "Здесь стояло: {token}, номер {rank} в списке:",
+  "no_gaps": "Пока ничего не скрыто.",
+  "no_words": "У {model} нет выхода, который оценивает слова: модель строит векторы и не может предсказать скрытое слово.",
+  "ways": "В обе стороны и в одну",
+  "ways_say": "Одно и то же предложение в этой модели и во встроенной GPT-2. Токены энкодера смотрят и на те, что стоят после них; у GPT-2 из-за [mask|маски] правый верхний угол пуст.",
+  "encoder_head": "Эта модель, слой {layer}, голова {head}",
+  "gpt2_head": "GPT-2, слой {layer}, голова {head}",
+  "gpt2_layer": "слой GPT-2",
+  "gpt2_which": "голова GPT-2",
+  "frame": "Токены [CLS] и [SEP] есть только у энкодера.",
+  "cut": "На разное число токенов {n|разбит # отрезок|разбиты # отрезка|разбиты # отрезков}: строка здесь — среднее по токенам, столбец — их сумма.",
+  "cut_alike": "Остальные отрезки разбиты одинаково.",
+  "pair": "Выбранная клетка",
+  "ahead": "Сколько внимания в среднем достаётся последующим токенам:",
+  "this_model": "Эта модель",
+  "empty": "Напишите предложение вверху.",
+  "near": "Векторы предложений",
+  "near_says": "Для каждого предложения модель строит один вектор. Чем ближе к 1 косинус угла между двумя векторами, тем ближе для этой модели сами предложения. Предложение 1 — текст вверху.",
+  "lines": "Другие предложения, по одному в строке (не больше 12)",
+  "cosines": "Косинусы векторов предложений",
+  "nearest": "Ближе всего к предложению {n}:"
+}
+`,Ko=`{
   "bug": "Внутри Cutaway произошла ошибка: {what}.",
   "too_long": "В тексте {tokens|# токен|# токена|# токенов}, а модель читает не больше {context}.",
   "too_long_remedy": "Сократите его или выберите модель с более длинным контекстом. На рисунках — последний текст, который поместился.",
@@ -1700,7 +1768,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "no_common_word_remedy": "Впишите слово, которое есть в обоих.",
   "no_such_word_remedy": "Выберите слово, которое есть в обоих."
 }
-`,Go=`{
+`,qo=`{
   "name": "Примеры",
   "title": "Примеры из статьи",
   "sentence": "Картинки, которыми известна The Illustrated GPT-2, с числами выбранной выше модели: её собственные [attention_weight|веса внимания], её собственный выбор.",
@@ -1750,7 +1818,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "sizes_says": "Та же машина, шире и выше, рядом с выбранной выше моделью.",
   "loop_repeated": "{share} токенов завершают фразу из четырёх токенов, которая уже встречалась."
 }
-`,Ko=`{
+`,Jo=`{
   "name": "Генерация",
   "title": "По одному токену",
   "keys": ",  .  пробел",
@@ -1830,7 +1898,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "results": "Найденные тексты",
   "results_say": "Лучшие сверху. Число — итоговая оценка, по которой сравнивают тексты: чем ближе к 0, тем лучше."
 }
-`,qo=`{
+`,Yo=`{
   "token": "токен",
   "token_is": "Кусочек текста из постоянного списка, словаря: часто слово с пробелом, часто часть слова. Ничего другого модель не читает и не пишет.",
   "probability": "вероятность",
@@ -1908,7 +1976,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "weight": "вес",
   "weight_is": "Одно из чисел, подобранных обучением. Из них состоят матрицы модели; для любого текста они одни и те же."
 }
-`,Jo=`{
+`,Xo=`{
   "name": "Обучение",
   "title": "Модели, которые учатся",
   "sentence": "Каждая задача дообучения начинает с одной из моделей этого сервера и учится на присланных записях; чем меньше функция потерь, тем точнее модель их предсказывает.",
@@ -1939,7 +2007,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "result": "Новая модель называется",
   "messages": "Что произошло"
 }
-`,Yo=`{
+`,Zo=`{
   "name": "Слои",
   "title": "Что уже знает каждый слой",
   "sentence": "Остановитесь после любого слоя и спросите следующий токен: [logit_lens|линза] показывает, что сказала бы там модель, и [rank|ранг] того токена, который следует на самом деле.",
@@ -1973,7 +2041,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "measure_probability": "вероятность",
   "chart": "От слоя к слою: {words}"
 }
-`,Xo=`{
+`,Qo=`{
   "name": "Учёба",
   "title": "Как учится модель",
   "sentence": "Маленькая модель начинает со случайных весов и учит один текст. На каждом шаге она предсказывает следующий [token|токен] в нескольких окнах текста, узнаёт, какой был нужен, и каждый её вес немного сдвигается так, чтобы функция потерь уменьшилась.",
@@ -2048,7 +2116,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "inside_says": "Обе модели появляются в списке: откройте одну на любой странице, затем выберите в меню моделей другую и сравните.",
   "about": "GPT-2: {layers|# слой|# слоя|# слоёв}, в каждом {heads|# голова|# головы|# голов}, ширина {width}, в словаре {vocabulary|# токен|# токена|# токенов}; в тексте {tokens|# токен|# токена|# токенов}. Веса после каждого шага хранятся: не больше {memory}."
 }
-`,Zo=`{
+`,$o=`{
   "name": "Карта причин",
   "title": "Где в модели находится ответ?",
   "sentence": "Каждая ячейка — отдельный прогон, в котором заменена одна часть одного слоя; число показывает, насколько это сдвигает предсказание. Нажмите на ячейку, чтобы сделать эту замену и сравнить предсказание до и после.",
@@ -2082,7 +2150,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "no_change": "Для этой части на странице «Изменение» нет переключателя; если задать другой текст, замену можно сделать.",
   "choose": "Нажмите на ячейку, чтобы сделать её замену и увидеть, что станет с предсказанием."
 }
-`,Qo=`{
+`,es=`{
   "name": "Нейроны",
   "title": "Что срабатывает вместе",
   "sentence": "Каждый блок заканчивается [mlp|MLP], [neuron|нейроны] которого на одних токенах срабатывают, на других молчат. Укажите на нейрон или [factor|фактор], и токены, которые его возбуждают, подсветятся.",
@@ -2131,7 +2199,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "quantiles": "Столько токенов не превышают:",
   "name_factor": "{n}. {words}"
 }
-`,$o=`{
+`,ts=`{
   "name": "Пианино",
   "title": "Машина играет",
   "sentence": "Игра на фортепиано — тоже последовательность [token|токенов]: клавиша нажата, прошло время, клавиша отпущена. Небольшая модель того же устройства предсказывает следующее событие, и каждая нота обращает [attention_weight|внимание] на предыдущие. Выберите ноту и посмотрите, на какие.",
@@ -2200,7 +2268,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "absent": "Здесь нет модели, которая играет.",
   "absent_remedy": "Обучите её на папке MIDI-файлов (cutaway train my-midi --task performance -o my-pianist) и откройте: cutaway explore --model my-pianist."
 }
-`,es=`{
+`,ns=`{
   "name": "Прогноз",
   "title": "Что дальше",
   "keys": "1 … 9 0   r",
@@ -2228,7 +2296,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "ahead": "Куда может пойти текст",
   "ahead_says": "Четыре самых вероятных токена, за каждым — самые вероятные продолжения, и так далее: чем толще линия, тем вероятнее весь путь. Щёлкните токен, чтобы пойти туда."
 }
-`,ts=`{
+`,rs=`{
   "name": "Смыслы",
   "title": "Одно слово, два значения",
   "sentence": "В таблице статических векторов у слова «stick» один вектор, что бы ни стояло рядом. Модель, которая читает предложение целиком, каждый раз даёт другой: сравните оба вектора слой за слоем и посмотрите, какие слова к ним ближе всего.",
@@ -2254,7 +2322,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "static_says": "Один и тот же вектор в обоих предложениях: он выучен методом skip-gram и говорит лишь о том, рядом с какими словами это слово обычно стоит.",
   "no_static": "В таблице векторов нет слова «{word}»: в текстах, по которым она выучена, оно встречалось слишком редко."
 }
-`,ns=`{
+`,is=`{
   "skip": "К рисунку",
   "pages": "Страницы",
   "language": "Язык",
@@ -2323,7 +2391,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "unfit_pair": "{model} читает один текст и пишет другой, а эта страница показывает модели одного текста. Что она делает, видно на странице «Перевод».",
   "unfit_pair_go": "Открыть «Перевод»"
 }
-`,rs=`{
+`,as=`{
   "title": "Языковая модель, которая работает прямо на этой странице",
   "says": "Ничего не нужно устанавливать, и сервера нет: вместе со страницей загрузились веса ({size}), и каждое число вычисляется в вашем браузере, на вашем тексте. Напишите что-нибудь и разберите машину по частям.",
   "write": "Напишите начало текста",
@@ -2339,7 +2407,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "runs_here": "Эта модель работает в вашем браузере. Установив Cutaway, можно открыть GPT-2 всех четырёх размеров или свою модель.",
   "next": "Она бы продолжила так:"
 }
-`,is=`{
+`,os=`{
   "name": "Задачи",
   "title": "Модель, обученная одной задаче",
   "sentence": "Текст выше переводит, кратко пересказывает или классифицирует маленькая модель, обученная только этому; [attention_weight|внимание] показывает, куда она смотрела ради каждой части ответа.",
@@ -2406,7 +2474,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "order_1": "сначала первый, потом второй",
   "order_2": "сначала второй, потом первый"
 }
-`,as=`{
+`,ss=`{
   "name": "Экскурсия",
   "where": "Экскурсия: шаг {at} из {all}",
   "offer": "Вы здесь впервые? Экскурсия из {n|# короткого шага|# коротких шагов|# коротких шагов} с самого начала покажет, как работает машина.",
@@ -2419,7 +2487,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "leave": "Выйти",
   "again": "Вернуть картину этого шага"
 }
-`,os=`{
+`,cs=`{
   "name": "Перевод",
   "title": "Два текста: один читается, другой пишется",
   "sentence": "Энкодер читает исходный текст, декодер токен за токеном пишет перевод. [attention_weight|Внимание] решает, что вбирает в себя каждый токен: из своего текста и из чужого.",
@@ -2472,7 +2540,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "layout_halves": "половинами: сначала все синусы, потом все косинусы",
   "own": "у этой модели"
 }
-`,ss=`{
+`,ls=`{
   "name": "Путь",
   "title": "Машина в работе",
   "sentence": "Каждый [token|токен] — столбец, каждый слой — этаж. Нажмите «Воспроизвести» и смотрите, как текст проходит модель; приблизьте блок, [head|голову], отдельное число.",
@@ -2665,7 +2733,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "record_gif": "анимация",
   "record_drawing": "движущийся векторный рисунок"
 }
-`,cs=`{
+`,us=`{
   "name": "Веса",
   "title": "Все веса модели",
   "sentence": "Всё, чему научилась модель, — это {total|# число|# числа|# чисел} в этих матрицах. Выберите одну, чтобы увидеть её [weight|веса] как рисунок и их распределение.",
@@ -2763,7 +2831,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "head_at": "слой {layer}, голова {head}",
   "measuring": "Идёт измерение…"
 }
-`,ls=`{
+`,ds=`{
   "name": "注意力",
   "title": "谁在看谁",
   "sentence": "每一层里，每个[head|注意力头]都让每个词元回看自己和之前的词元。每行的[attention_weight|权重]相加为 100%。",
@@ -2813,7 +2881,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "tint_whole": "全表最大值",
   "from_queries": "根据 {n} 个查询"
 }
-`,us=`{
+`,fs=`{
   "name": "左右对照",
   "left": "左边",
   "right": "右边",
@@ -2842,7 +2910,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "no_numbers": "本页没有可以比较的数。",
   "taught": "训练任务属于服务器，而不属于某段文本或某个模型：两侧显示的内容相同，没有什么可比较。"
 }
-`,ds=`{
+`,ps=`{
   "name": "原因",
   "title": "哪些词引出了这个词",
   "sentence": "被解释词元之前的每个词元都对它有一份贡献，即[saliency|显著性]。点击别的词元就解释那一个；份额相加为 100%。",
@@ -2883,7 +2951,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "skyline": "逐词元的支持与反对",
   "skyline_says": "每根柱子对应一个词元：向上表示支持被解释的词元，向下表示反对。"
 }
-`,fs=`{
+`,ms=`{
   "name": "改动",
   "title": "如果这里变了，会怎样？",
   "sentence": "去掉一个[head|注意力头]或[neuron|神经元]、[steer|引导]残差流，或[patch|换入]另一段文本产生的值：改动前后的预测并排对照。",
@@ -2954,7 +3022,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "head_effect": "第 {layer} 层的注意力头 {head}：去掉它，预测改变 {kl} 奈特（KL）",
   "heads_tinted": "颜色越深，去掉这个注意力头后，所选词元之后的预测改变越大（KL）。"
 }
-`,ps=`{
+`,hs=`{
   "present": "演示",
   "presenting": "演示",
   "end": "结束",
@@ -2986,7 +3054,41 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "then": "接下来：{title}",
   "play": "播放"
 }
-`,ms=`{
+`,gs=`{
+  "name": "编码器",
+  "title": "双向阅读",
+  "sentence": "编码器一次读入整个句子，同时看左右两边。遮住几个词，看看它会填什么。",
+  "remedy": "这一页需要 BERT 这样的编码器。请在上方的模型菜单里选择它所在的文件夹，或者这样启动：cutaway explore --model FOLDER。也可以自己训练一个小的：cutaway train recipes/bert.toml -o my-bert。",
+  "gaps": "遮住的词",
+  "gaps_say": "点击一个词元把它遮住，再点一次恢复。所有遮住的词元同时预测，互相不提供线索。",
+  "tokens": "文本的词元",
+  "hide": "遮住词元 {n}：{token}",
+  "show": "显示词元 {n}：{token}",
+  "show_all": "全部显示",
+  "gap": "词元 {n}：这里可能是什么",
+  "stood": "原来是 {token}，排在第 {rank} 位：",
+  "no_gaps": "还没有遮住任何词元。",
+  "no_words": "{model} 没有给词打分的输出头：它只生成向量，不能预测遮住的词。",
+  "ways": "双向与单向",
+  "ways_say": "同一个句子分别送入这个模型和内置的 GPT-2。编码器的词元也看后面的词元；GPT-2 的[mask|掩码]使右上角保持空白。",
+  "encoder_head": "这个模型，层 {layer}，头 {head}",
+  "gpt2_head": "GPT-2，层 {layer}，头 {head}",
+  "gpt2_layer": "GPT-2 的层",
+  "gpt2_which": "GPT-2 的头",
+  "frame": "[CLS] 和 [SEP] 只有编码器才有。",
+  "cut": "{n|# 个片段}被切成了不同数量的词元：这时一行取各词元的平均值，一列取它们的和。",
+  "cut_alike": "其余片段的切分相同。",
+  "pair": "选中的格子",
+  "ahead": "平均有多少注意力投向后面的词元：",
+  "this_model": "这个模型",
+  "empty": "请在上方写一个句子。",
+  "near": "句向量",
+  "near_says": "模型为每个句子生成一个向量。两个向量的余弦越接近 1，这个模型就认为两个句子越相近。句子 1 就是上方的文本。",
+  "lines": "更多句子，每行一句（最多 12 句）",
+  "cosines": "句向量之间的余弦",
+  "nearest": "与句子 {n} 最相近的："
+}
+`,_s=`{
   "bug": "Cutaway 内部出错：{what}。",
   "too_long": "文本有 {tokens} 个词元，而此模型最多读 {context} 个。",
   "too_long_remedy": "请缩短文本，或选择上下文更长的模型。图中仍是上一段能放下的文本。",
@@ -3082,7 +3184,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "no_common_word_remedy": "请写一个两句中都有的词。",
   "no_such_word_remedy": "请换一个两句中都有的词。"
 }
-`,hs=`{
+`,vs=`{
   "name": "例子",
   "title": "文章里的例子",
   "sentence": "《图解 GPT-2》里最有名的几幅图，用上面所选模型自己的数重新画出：它自己的[attention_weight|注意力权重]，它自己的选择。",
@@ -3132,7 +3234,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "sizes_says": "同一台机器，更宽更高；旁边是上面所选的模型。",
   "loop_repeated": "其中 {share} 的词元在重复已写过的四词元短语。"
 }
-`,gs=`{
+`,ys=`{
   "name": "生成",
   "title": "一次一个词元",
   "keys": ",  .  空格",
@@ -3212,7 +3314,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "results": "找到的文本",
   "results_say": "最好的在前。数字是用来比较文本的总分：越接近 0 越好。"
 }
-`,_s=`{
+`,bs=`{
   "token": "词元",
   "token_is": "来自固定列表（词表）的一小段文本：常是带空格的词，也常是词的一部分。模型只读写词元。",
   "probability": "概率",
@@ -3290,7 +3392,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "weight": "权重",
   "weight_is": "训练所确定的数。模型的矩阵由它们组成；对任何文本都相同。"
 }
-`,vs=`{
+`,xs=`{
   "name": "教学",
   "title": "正在学习的模型",
   "sentence": "每个微调任务都从本服务器的一个模型出发，学习发送来的记录；损失越低，模型对这些记录的预测就越准。",
@@ -3321,7 +3423,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "result": "新模型的名称：",
   "messages": "经过"
 }
-`,ys=`{
+`,Ss=`{
   "name": "各层",
   "title": "每一层已经知道什么",
   "sentence": "停在任意一层，问它下一个词元是什么：[logit_lens|透镜]显示模型在那里会说什么，以及实际的下一个词元的[rank|名次]。",
@@ -3355,7 +3457,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "measure_probability": "概率",
   "chart": "逐层变化：{words}"
 }
-`,bs=`{
+`,Cs=`{
   "name": "学习",
   "title": "观看模型学习",
   "sentence": "一个小模型从随机权重开始，学习一篇文本。每一步，它在文本的若干窗口中预测下一个[token|词元]，随后得知正确答案，每个权重都略作调整，使损失下降。",
@@ -3430,7 +3532,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "inside_says": "两个模型都会加入模型列表：在任一页面打开其中一个，再从模型菜单选择另一个进行比较。",
   "about": "一个 GPT-2：{layers} 层，每层 {heads} 个头，宽度 {width}，词表有 {vocabulary} 个词元；文本共 {tokens} 个词元。每一步之后的权重都会保留，最多占用 {memory}。"
 }
-`,xs=`{
+`,ws=`{
   "name": "因果图",
   "title": "答案在模型的哪里？",
   "sentence": "每个格子都是一次单独的运行，其中某一层的一个部分被替换；格中的数说明预测因此改变了多少。点击一个格子，就会作出这个改动，并显示改动前后的预测。",
@@ -3464,7 +3566,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "no_change": "“改动”页没有针对这个部分的开关；给出另一段文本后，就可以替换它。",
   "choose": "点击一个格子，作出它的改动，看看预测会怎样。"
 }
-`,Ss=`{
+`,Ts=`{
   "name": "神经元",
   "title": "哪些一起激活",
   "sentence": "每个块以 [mlp|MLP] 结尾，其[neuron|神经元]遇到某些词元时激活，遇到别的词元时沉默。指向一个神经元或[factor|因子]，激活它的词元就会亮起。",
@@ -3513,7 +3615,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "quantiles": "相应比例的词元不超过：",
   "name_factor": "{n}. {words}"
 }
-`,Cs=`{
+`,Es=`{
   "name": "钢琴",
   "title": "机器弹琴",
   "sentence": "钢琴演奏也是一串[token|词元]：按下琴键、时间流逝、松开琴键。一个结构相同的小模型预测下一个事件，每个音符都会[attention_weight|注意]到前面的音符。选一个音符，看看它注意到哪些。",
@@ -3582,7 +3684,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "absent": "这里没有会演奏的模型。",
   "absent_remedy": "用一个 MIDI 文件夹训练一个（cutaway train my-midi --task performance -o my-pianist），然后打开：cutaway explore --model my-pianist。"
 }
-`,ws=`{
+`,Ds=`{
   "name": "预测",
   "title": "接下来是什么",
   "keys": "1 … 9 0   r",
@@ -3610,7 +3712,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "ahead": "文本可能的走向",
   "ahead_says": "四个最可能的词元，其后又各自最可能的词元，依次类推：线越粗，整条路径的概率越高。点击任一词元即可走到那里。"
 }
-`,Ts=`{
+`,Os=`{
   "name": "词义",
   "title": "同一个词，两种意思",
   "sentence": "在静态词向量表里，“stick”无论出现在哪里都只有一个向量。而读过整句话的模型，每次给出的向量都不同：请逐层比较这两个向量，再看看哪些词离它们最近。",
@@ -3636,7 +3738,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "static_says": "两句中用的是同一个向量：它由 skip-gram 学得，只反映这个词通常和哪些词一起出现。",
   "no_static": "词向量表里没有“{word}”：它在训练文本中出现得太少。"
 }
-`,Es=`{
+`,ks=`{
   "skip": "跳到图",
   "pages": "页面",
   "language": "语言",
@@ -3705,7 +3807,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "unfit_pair": "{model} 读一段文本、写另一段，而本页展示只读一段文本的模型。它的工作过程在“翻译”页面。",
   "unfit_pair_go": "打开“翻译”"
 }
-`,Ds=`{
+`,As=`{
   "title": "一个语言模型，就在这个网页里运行",
   "says": "无需安装，也没有服务器：{size} 的权重随网页一起载入，每个数都在您的浏览器里、针对您的文本计算。写点什么，把这台机器拆开看看。",
   "write": "写下一段文本的开头",
@@ -3721,7 +3823,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "runs_here": "这个模型在您的浏览器里运行。安装 Cutaway 后，可以打开四种大小的 GPT-2，或您自己的模型。",
   "next": "它会接着写："
 }
-`,Os=`{
+`,js=`{
   "name": "任务",
   "title": "为一项任务训练的模型",
   "sentence": "上面的文本由专门训练的小模型来翻译、概括或分类；[attention_weight|注意力]显示它给出答案的每一部分时看了哪里。",
@@ -3788,7 +3890,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "order_1": "先第一句，后第二句",
   "order_2": "先第二句，后第一句"
 }
-`,ks=`{
+`,Ms=`{
   "name": "导览",
   "where": "导览：第 {at} 步，共 {all} 步",
   "offer": "第一次来？{n} 步的简短导览，从零开始带您看清这台机器怎样工作。",
@@ -3801,7 +3903,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "leave": "离开",
   "again": "恢复这一步的画面"
 }
-`,As=`{
+`,Ns=`{
   "name": "翻译",
   "title": "两段文本：读一段，写另一段",
   "sentence": "编码器读原文，解码器逐个词元写出译文。[attention_weight|注意力]决定每个词元吸收什么：来自本段文本，还是另一段。",
@@ -3854,7 +3956,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "layout_halves": "两半：先是全部正弦，再是全部余弦",
   "own": "本模型所用"
 }
-`,js=`{
+`,Ps=`{
   "name": "逐步",
   "title": "运转中的模型",
   "sentence": "每个[token|词元]是一列，每一层是一级楼层。按“播放”看文本怎样穿过模型；可以放大到一个块、一个[head|注意力头]、一个数。",
@@ -4047,7 +4149,7 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "record_gif": "动图",
   "record_drawing": "动态矢量图"
 }
-`,Ms=`{
+`,Fs=`{
   "name": "权重",
   "title": "模型的全部权重",
   "sentence": "模型学到的一切就是这些矩阵中的 {total} 个数。选一个矩阵，看它的[weight|权重]图像和数值分布。",
@@ -4145,5 +4247,5 @@ var e=Array.isArray,t=Array.prototype.indexOf,n=Array.prototype.includes,r=Array
   "head_at": "第 {layer} 层，头 {head}",
   "measuring": "正在测量……"
 }
-`,Ns={en:`English`,"zh-Hans":`简体中文`,ru:`Русский`},Ps={en:[`one`,`other`],"zh-Hans":[`other`],ru:[`one`,`few`,`many`]},Fs={en:1,"zh-Hans":0,ru:1},Is=Object.assign({"../messages/en/attention.json":ho,"../messages/en/beside.json":go,"../messages/en/causes.json":_o,"../messages/en/change.json":vo,"../messages/en/classroom.json":yo,"../messages/en/errors.json":bo,"../messages/en/gallery.json":xo,"../messages/en/generate.json":So,"../messages/en/glossary.json":Co,"../messages/en/jobs.json":wo,"../messages/en/layers.json":To,"../messages/en/learn.json":Eo,"../messages/en/map.json":Do,"../messages/en/neurons.json":Oo,"../messages/en/piano.json":ko,"../messages/en/predict.json":Ao,"../messages/en/senses.json":jo,"../messages/en/shell.json":Mo,"../messages/en/site.json":No,"../messages/en/tasks.json":Po,"../messages/en/tour.json":Fo,"../messages/en/translator.json":Io,"../messages/en/walk.json":Lo,"../messages/en/weights.json":Ro,"../messages/ru/attention.json":zo,"../messages/ru/beside.json":Bo,"../messages/ru/causes.json":Vo,"../messages/ru/change.json":Ho,"../messages/ru/classroom.json":Uo,"../messages/ru/errors.json":Wo,"../messages/ru/gallery.json":Go,"../messages/ru/generate.json":Ko,"../messages/ru/glossary.json":qo,"../messages/ru/jobs.json":Jo,"../messages/ru/layers.json":Yo,"../messages/ru/learn.json":Xo,"../messages/ru/map.json":Zo,"../messages/ru/neurons.json":Qo,"../messages/ru/piano.json":$o,"../messages/ru/predict.json":es,"../messages/ru/senses.json":ts,"../messages/ru/shell.json":ns,"../messages/ru/site.json":rs,"../messages/ru/tasks.json":is,"../messages/ru/tour.json":as,"../messages/ru/translator.json":os,"../messages/ru/walk.json":ss,"../messages/ru/weights.json":cs,"../messages/zh-Hans/attention.json":ls,"../messages/zh-Hans/beside.json":us,"../messages/zh-Hans/causes.json":ds,"../messages/zh-Hans/change.json":fs,"../messages/zh-Hans/classroom.json":ps,"../messages/zh-Hans/errors.json":ms,"../messages/zh-Hans/gallery.json":hs,"../messages/zh-Hans/generate.json":gs,"../messages/zh-Hans/glossary.json":_s,"../messages/zh-Hans/jobs.json":vs,"../messages/zh-Hans/layers.json":ys,"../messages/zh-Hans/learn.json":bs,"../messages/zh-Hans/map.json":xs,"../messages/zh-Hans/neurons.json":Ss,"../messages/zh-Hans/piano.json":Cs,"../messages/zh-Hans/predict.json":ws,"../messages/zh-Hans/senses.json":Ts,"../messages/zh-Hans/shell.json":Es,"../messages/zh-Hans/site.json":Ds,"../messages/zh-Hans/tasks.json":Os,"../messages/zh-Hans/tour.json":ks,"../messages/zh-Hans/translator.json":As,"../messages/zh-Hans/walk.json":js,"../messages/zh-Hans/weights.json":Ms});function Ls(e){let t={};for(let[n,r]of Object.entries(Is)){let[,i,a]=/messages\/([^/]+)\/([^/]+)\.json$/.exec(n)??[];if(i===e)for(let[e,n]of Object.entries(JSON.parse(r)))t[`${a}.${e}`]=n}return t}var Rs={},zs=e=>Rs[e]??=Ls(e),Bs={},Vs={};function Hs(e,t,n={}){if(!e.includes(`{`))return e;let r=e=>Number.isInteger(e)&&e>=0&&e<1e3,i=e=>typeof e==`string`?e:r(e)?String(e):(Vs[t]??=new Intl.NumberFormat(t)).format(e);return e.replace(/\{(\w+)((?:\|[^|}]*)*)\}/g,(e,r,a)=>{let o=n[r];if(o===void 0)return e;if(!a)return i(o);let s=Ps[t].indexOf((Bs[t]??=new Intl.PluralRules(t)).select(Number(o)));return(a.slice(1).split(`|`)[s<0?Fs[t]:s]??``).replace(`#`,i(o))})}function Us(e){try{return localStorage.getItem(`cutaway.${e}`)}catch{return null}}function Ws(e,t){try{localStorage.setItem(`cutaway.${e}`,t)}catch{}}function Gs(e){if(!e)return null;if(e in Ns)return e;let t=e.toLowerCase().split(`-`)[0];return t===`zh`?`zh-Hans`:t===`ru`?`ru`:t===`en`?`en`:null}var Ks=new class{#e=P(`en`);get language(){return W(this.#e)}set language(e){F(this.#e,e,!0)}#t=P(`auto`);get theme(){return W(this.#t)}set theme(e){F(this.#t,e,!0)}#n=P(Us(`letters`)!==`off`);get letters(){return W(this.#n)}set letters(e){F(this.#n,e,!0)}#r=P(!1);get systemDark(){return W(this.#r)}set systemDark(e){F(this.#r,e,!0)}#i=P(!1);get paper(){return W(this.#i)}set paper(e){F(this.#i,e,!0)}#a=M(()=>!this.paper&&(this.theme===`dark`||this.theme===`auto`&&this.systemDark));get dark(){return W(this.#a)}set dark(e){F(this.#a,e)}start(e){let t=[e.lang,Us(`language`),...navigator.languages].map(Gs).find(Boolean);this.language=t??`en`;let n=e.theme??Us(`theme`);(n===`light`||n===`dark`)&&(this.theme=n);let r=matchMedia(`(prefers-color-scheme: dark)`);this.systemDark=r.matches,r.addEventListener(`change`,()=>this.systemDark=r.matches);let i=matchMedia(`print`);i.addEventListener(`change`,()=>{this.paper=i.matches,Vt()}),Mn(()=>{kn(()=>{document.documentElement.lang=this.language,document.documentElement.dataset.theme=this.dark?`dark`:`light`})})}speak(e){this.language=e,Ws(`language`,e)}useLetters(e){this.letters=e,Ws(`letters`,e?`on`:`off`)}wear(e){this.theme=e,Ws(`theme`,e)}};function $(e,t){let n=zs(Ks.language)[e]??zs(`en`)[e];return n===void 0?e:Hs(n,Ks.language,t)}var qs=e=>e in zs(Ks.language),Js=`−`,Ys={};function Xs(e,t){return Ys[e+JSON.stringify(t)]??=new Intl.NumberFormat(e,t)}function Zs(e,t,n=Ks.language){return Xs(n,{minimumFractionDigits:t,maximumFractionDigits:t}).format(e).replace(`-`,Js)}function Qs(e,t=3,n=Ks.language){if(e==null||Number.isNaN(e))return`–`;if(!Number.isFinite(e))return e>0?`∞`:`${Js}∞`;let r=Math.abs(e),i;if(r===0)return`0`;if(r>=1e6||r<1e-4){let[e,a]=r.toExponential(t-1).split(`e`);i=`${Zs(Number(e),t-1,n)}e${a.replace(`+`,``).replace(`-`,Js)}`}else i=Zs(r,Math.max(0,t-1-Math.floor(Math.log10(r))),n);return e<0?Js+i:i}function $s(e,t=Ks.language){if(e==null||Number.isNaN(e))return`–`;let n=(e,n)=>Xs(t,{style:`percent`,minimumFractionDigits:n,maximumFractionDigits:n}).format(e);return e===0?n(0,0):e<1e-4?`<${n(1e-4,2)}`:e>.9995&&e<1?`>${n(.999,1)}`:e>=.9995?n(1,0):n(e,e<.01?2:1)}function ec(e,t=Ks.language){return Xs(t,{style:`percent`,maximumFractionDigits:0}).format(e)}function tc(e,t=Ks.language){return Xs(t,{maximumFractionDigits:0}).format(e)}function nc(e,t=Ks.language){return Xs(t,{notation:`compact`}).format(e)}function rc(e,t=Ks.language){let[n,r]=e>=1e9?[`gigabyte`,1e9]:e>=1e6?[`megabyte`,1e6]:e>=1e3?[`kilobyte`,1e3]:[`byte`,1],i=+(r>1&&e/r<10);return Xs(t,{style:`unit`,unit:n,unitDisplay:`short`,minimumFractionDigits:i,maximumFractionDigits:i}).format(e/r).replace(` `,`\xA0`)}var ic=e=>e<128?1:e>=194&&e<224?2:e>=224&&e<240?3:e>=240&&e<245?4:0;function ac(e){if(e.every(e=>e.text!==null))return e;let t=e.map(e=>e.bytes.split(` `).filter(Boolean).map(e=>parseInt(e,16))),n=t.flat(),r=t.flatMap((e,t)=>e.map(()=>t)),i=new TextDecoder(`utf-8`,{fatal:!0}),a=e.map(()=>``);for(let e=0;e<n.length;){let t=e+Math.max(1,ic(n[e])),o=``;try{o=i.decode(Uint8Array.from(n.slice(e,t)))}catch{}if(o)for(let n of new Set(r.slice(e,t)))a[n]+=o;e=o?t:e+1}return e.map((e,t)=>e.text===null&&a[t]?{...e,of:a[t]}:e)}var oc=e=>e.gpt2===void 0?tc(e.id):`${tc(e.id)} (GPT-2: ${tc(e.gpt2)})`,sc={" ":`·`,"\n":`⏎`,"	":`⇥`,"\r":`␍`,"\xA0":`⍽`},cc=e=>[...e].map(e=>sc[e]??(/[\p{Cc}\p{Cf}]/u.test(e)?`‹U+${e.codePointAt(0).toString(16).toUpperCase().padStart(4,`0`)}›`:e)).join(``);function lc(e){return e.text===null||e.text===``?e.of?`‹${cc(e.of)} ${e.bytes}›`:`‹${e.bytes}›`:cc(e.text)}var uc=e=>e.text===null&&e.of?{above:cc(e.of),below:e.bytes}:null,dc=e=>e.text?.endsWith(`
-`)??!1,fc=/^(Arrow|Home|End|Page)/,pc=new Set([`Shift`,`Control`,`Alt`,`Meta`,`AltGraph`]),mc=e=>e.isContentEditable||e.tagName===`TEXTAREA`||e.tagName===`INPUT`&&!/^(radio|checkbox|range|button|submit)$/.test(e.type),hc=class{flush;take;#e=0;#t=0;#n=null;#r=null;#i=!1;constructor(e,t){this.flush=e,this.take=t}get settings(){return history.state?.settings??null}start(){this.#e=this.#t=history.state?.n??0,addEventListener(`popstate`,e=>this.#s(e.state)),addEventListener(`hashchange`,()=>history.state===null&&this.#s(null)),addEventListener(`pointerdown`,()=>this.#a({}),!0),addEventListener(`keydown`,e=>this.#o(e),!0),addEventListener(`click`,()=>(this.#i||this.#a({}),this.#i=!1),!0)}#a(e){this.#i=!0,e!==this.#n&&(this.flush(),this.#n=e)}#o(e){if(e.repeat||pc.has(e.key))return;let t=e.target;this.#a(mc(t)?t:fc.test(e.key)?`moves`:{})}#s(e){this.#r=this.#n,e?this.#e=e.n:this.#t=++this.#e,this.take(e?.settings??null),e||this.flush()}write(e,t){let n=this.#r===this.#n;n||(this.#t=++this.#e),this.#r=this.#n,history[n?`replaceState`:`pushState`]({n:this.#e,settings:t},``,e)}turn(){this.flush(),this.#r={}}undo(){this.flush(),this.#e>0&&history.back()}redo(){this.flush(),this.#e<this.#t&&history.forward()}},gc={layers:1,heads:1,width:0,head_width:0,mlp_width:0,vocabulary:0,context:1/0},_c=120,vc=600,yc={page:`predict`,model:fo?.model??`builtin`,text:fo?.text??lo.text,more:[],position:null,layer:0,head:0,step:``,settings:{}},bc=new class{#e=P(sn(yc.page));get page(){return W(this.#e)}set page(e){F(this.#e,e,!0)}#t=P(sn(yc.model));get model(){return W(this.#t)}set model(e){F(this.#t,e,!0)}#n=P(sn(yc.text));get text(){return W(this.#n)}set text(e){F(this.#n,e,!0)}#r=P([]);get more(){return W(this.#r)}set more(e){F(this.#r,e)}#i=P(null);get position(){return W(this.#i)}set position(e){F(this.#i,e,!0)}#a=P(0);get layer(){return W(this.#a)}set layer(e){F(this.#a,e,!0)}#o=P(0);get head(){return W(this.#o)}set head(e){F(this.#o,e,!0)}#s=P(``);get step(){return W(this.#s)}set step(e){F(this.#s,e,!0)}#c=P(``);get tour(){return W(this.#c)}set tour(e){F(this.#c,e,!0)}#l=P(!1);get own(){return W(this.#l)}set own(e){F(this.#l,e,!0)}#u=P(!1);get present(){return W(this.#u)}set present(e){F(this.#u,e,!0)}#d=P(!1);get playing(){return W(this.#d)}set playing(e){F(this.#d,e,!0)}#f=P(null);get beside(){return W(this.#f)}set beside(e){F(this.#f,e)}#p=P(sn({}));get settings(){return W(this.#p)}set settings(e){F(this.#p,e,!0)}#m=P(null);get notOpened(){return W(this.#m)}set notOpened(e){F(this.#m,e)}#h=P(null);get ready(){return W(this.#h)}set ready(e){F(this.#h,e,!0)}#g=P([]);get cut(){return W(this.#g)}set cut(e){F(this.#g,e)}past=new hc(()=>this.#S(),e=>this.#C(e));#_=null;#v=null;#y=P(0);#b=[];get untouched(){return this.text===yc.text&&!this.more.length}get trace(){return this.#_?.value??null}get failure(){return this.#_?.failure??null}get busy(){return this.#_?.busy??!0}get current(){let e=this.trace?.asked;return e?.model===this.model&&e.text===this.text&&e.more===this.more}get tokens(){return this.trace?.tokens??[]}get at(){let e=Math.max(0,this.tokens.length-1);return Math.min(this.position??e,e)}get atLayer(){return Math.min(this.layer,(this.trace?.shape.layers??1)-1)}get atHead(){return Math.min(this.head,(this.trace?.shape.heads??1)-1)}setting(e,t,n=this.page){return this.settings[n]?.[e]??t}numeric(e,t){let n=Number(this.setting(e,String(t)));return Number.isFinite(n)?n:t}set(e,t,n=``,r=this.page){let i={...this.settings[r]};String(t)===String(n)?delete i[e]:i[e]=String(t),this.settings[r]=i}write(e){this.text=e,this.more=[],this.position=null;for(let e of Object.keys(this.settings))this.set(`tree`,``,``,e)}choose(e){let t=this.tokens.length-1;this.position=e>=t?null:Math.max(0,e)}unpick(){return this.more.length?(this.more=this.more.slice(0,-1),this.position=null,!0):!1}use(e){this.notOpened=null,e!==this.model&&this.more.length&&this.trace&&this.write(this.trace.text),this.model=e}go(e){e!==this.page&&(this.past.turn(),this.page=e,this.#S())}again(){rn(this.#y)}place(){let{page:e,model:t,text:n,more:r,position:i,layer:a,head:o,step:s,tour:c,own:l,present:u,beside:d}=this;return{page:e,model:t,text:n,more:r,position:i,layer:a,head:o,step:s,tour:c,own:l,present:u,beside:d,settings:{...this.settings[e]}}}show({page:e,settings:t,...n}){Object.assign(this,n,{page:e}),this.settings[e]=t}link(){return location.href.replace(/#.*$/s,``)+Na(this.place())}start(){let e=this.#C(this.past.settings);return Ha.remake=()=>(this.again(),new Promise(e=>this.#b.push(e))),this.past.start(),Mn(()=>{kn(()=>{Na(this.place());let e=setTimeout(()=>this.#S(),this.playing?vc:60);return()=>clearTimeout(e)}),this.#_=ao(()=>{let{model:e,text:t,more:n}=this;return W(this.#y),async r=>{try{this.ready!==e&&await co.wake(e,r)}catch(t){let n=this.trace?.model;if(!(t instanceof so)||n===void 0||n===e)throw t;return this.notOpened=t,this.model=n,this.trace}this.ready=e,this.trace||to(`tokens`,{model:e,text:t,ids:n},r).then(e=>this.cut=ac(e),()=>void 0);let[i,a]=await Za(()=>Promise.all([to(`traces`,{model:e,text:t,more:n},r),this.#x(e,r)]),()=>co.wake(e,r));for(let e of this.#b.splice(0))e();return{...i,map:a,shape:{...gc,...i.shape},tokens:ac(i.tokens),asked:{model:e,text:t,more:n}}}},{wait:_c})}),e}async#x(e,t){return this.#v?.model!==e&&(this.#v={model:e,map:await $a(`models/map`,{name:e},t)}),this.#v.map}#S(){let e=Na(this.place());(location.hash!==e||history.state===null)&&this.past.write(e,Xe(this.settings))}#C(e){let{lang:t,theme:n,...r}=Pa(location.hash,yc);return e&&(this.settings={...e}),this.show(r),{lang:t,theme:n}}};function xc(e,t=0){return Cc((e,t,n)=>$a(`traces/${e}/${t.view}`,t.query,n),e,t)}function Sc(e){return Cc((e,t,n)=>eo(`traces/${e}/${t.view}`,t.query,n),e,0)}function Cc(e,t,n){return ao(()=>{let n=bc.trace,r=t();return n&&r?async t=>({...await e(n.id,r,t),of:n.id,view:r.view,query:r.query}):null},{wait:n})}var wc=K(`<span class="stacked"><span> </span><small> </small></span>`),Tc=K(`<span><!></span>`);function Ec(e,t){$e(t,!0);let n=Q(t,`muted`,3,!1),r=M(()=>uc(t.token));var i=Tc();let a;var o=L(i),s=e=>{var t=wc(),n=L(t),i=R(n,!0),a=R(z(n),!0);k(t),B(()=>{J(i,W(r).above),J(a,W(r).below)}),q(e,t)},c=e=>{var n=Zr();B(e=>J(n,e),[()=>lc(t.token)]),q(e,n)};Y(o,e=>{W(r)?e(s):e(c,-1)}),k(i),B(e=>{a=zi(i,1,`chip svelte-see5k`,null,a,{muted:n()}),Z(i,`title`,e)},[()=>`${oc(t.token)} · ${t.token.bytes}`]),q(e,i),et()}var Dc=K(`<data class="num svelte-k3n68y"> </data>`);function Oc(e,t){$e(t,!0);let n=Q(t,`as`,3,`number`),r=Q(t,`digits`,3,3);var i=Dc(),a=R(i,!0);B(e=>{ia(i,t.value??``),J(a,e)},[()=>n()===`percent`?$s(t.value):n()===`count`&&t.value!==null?tc(t.value):Qs(t.value,r())]),q(e,i),et()}var kc=K(`<span class="name svelte-19gqjhy"> </span>`),Ac=K(`<!><span aria-hidden="true">→</span><!>`,1),jc=K(`<span class="apart svelte-19gqjhy"><span class="hidden"> </span><!></span>`),Mc=K(`<span class="what svelte-19gqjhy"><!> <!></span> <span class="number left svelte-19gqjhy"><!></span> <span class="track svelte-19gqjhy" aria-hidden="true"><span class="span svelte-19gqjhy"></span> <span class="end a svelte-19gqjhy"></span> <span class="end b svelte-19gqjhy"></span></span> <span class="number right svelte-19gqjhy"><!></span> <!>`,1),Nc=K(`<li><!></li>`),Pc=K(`<ol class="differences svelte-19gqjhy"></ol>`);function Fc(e,t){$e(t,!0);let n=Q(t,`apart`,3,!1),r=Q(t,`naming`,3,e=>e.name??``),i=M(()=>t.rows.flatMap(e=>[e.left??0,e.right??0])),a=M(()=>Math.min(0,...W(i))),o=M(()=>Math.max(1e-9,Math.max(0,...W(i))-W(a))),s=e=>100*((e??0)-W(a))/W(o),c=e=>(e.right??0)>(e.left??0)?`more`:(e.right??0)<(e.left??0)?`less`:`alike`;var l=Pc();yi(l,21,()=>t.rows,hi,(e,i)=>{let a=M(()=>{let[e,t]=W(i).tokens??[null,null];return{left:e,right:t}});var o=Nc();Oi(L(o),()=>t.onpick?`button`:`div`,!1,(e,o)=>{sa(e,e=>({role:t.onpick?`button`:void 0,class:`row ${e??``}`,onclick:t.onpick?()=>t.onpick?.(W(i)):void 0}),[()=>c(W(i))],void 0,void 0,`svelte-19gqjhy`);var l=Mc(),u=_n(l),d=L(u),f=e=>{var t=kc(),n=R(t,!0);B(e=>J(n,e),[()=>r()(W(i))]),q(e,t)};Y(d,e=>{W(i).name&&e(f)});var p=z(d,2),m=e=>{var t=Ac(),n=_n(t);Ec(n,{get token(){return W(a).left}}),Ec(z(n,2),{get token(){return W(a).right}}),q(e,t)},h=e=>{{let t=M(()=>W(a).left??W(a).right);Ec(e,{get token(){return W(t)}})}};Y(p,e=>{W(a).left&&W(a).right&&!W(i).same?e(m):(W(a).left??W(a).right)&&e(h,1)}),k(u);var g=z(u,2),_=L(g),v=e=>{q(e,Zr(`–`))},y=e=>{Oc(e,{get value(){return W(i).left},get as(){return t.unit}})};Y(_,e=>{W(i).left===null?e(v):e(y,-1)}),k(g);var b=z(g,2),x=L(b);let S;var ee=z(x,2);let C;var te=z(ee,2);let ne;k(b);var w=z(b,2),re=L(w),ie=e=>{q(e,Zr(`–`))},ae=e=>{Oc(e,{get value(){return W(i).right},get as(){return t.unit}})};Y(re,e=>{W(i).right===null?e(ie):e(ae,-1)}),k(w);var oe=z(w,2),se=e=>{var t=jc(),n=L(t),r=R(n,!0);Oc(z(n),{get value(){return W(i).change},as:`percent`}),k(t),B((e,n)=>{Z(t,`title`,e),J(r,n)},[()=>$(`beside.apart`),()=>$(`beside.apart`)]),q(e,t)};Y(oe,e=>{n()&&e(se)}),B((e,t,n,r)=>{S=X(x,``,S,{left:e,width:t}),C=X(ee,``,C,{left:n}),ne=X(te,``,ne,{left:r})},[()=>`${Math.min(s(W(i).left),s(W(i).right))}%`,()=>`${Math.abs(s(W(i).left)-s(W(i).right))}%`,()=>`${s(W(i).left)??``}%`,()=>`${s(W(i).right)??``}%`]),q(o,l)}),k(o),q(e,o)}),k(l),B(()=>Z(l,`aria-label`,t.label)),q(e,l),et()}var Ic=K(`<strong class="svelte-ms50n7"> </strong>`),Lc=K(`<strong class="svelte-ms50n7"> </strong> <p> </p>`,1),Rc=K(`<!> <strong lang="en" class="svelte-ms50n7"> </strong> <p lang="en"> </p>`,1),zc=K(`<button class="button"> </button>`),Bc=K(`<div role="alert"><!> <!> <!></div>`);function Vc(e,t){$e(t,!0);let n=Q(t,`model`,3,``),r=M(()=>t.failure.values??{}),i=M(()=>t.failure.code!==`mistake`&&qs(`errors.${t.failure.code}`)),a=M(()=>W(i)&&qs(`errors.${t.failure.code}_remedy`)?$(`errors.${t.failure.code}_remedy`,W(r)):t.failure.remedy);var o=Bc();let s;var c=L(o),l=e=>{var t=Ic(),r=R(t,!0);B(e=>J(r,e),[()=>$(`errors.model`,{name:n()})]),q(e,t)};Y(c,e=>{n()&&e(l)});var u=z(c,2),d=e=>{var n=Lc(),i=_n(n),o=R(i,!0),s=R(z(i,2),!0);B(e=>{J(o,e),J(s,W(a))},[()=>$(`errors.${t.failure.code}`,W(r))]),q(e,n)},f=e=>{var n=Rc(),r=_n(n),i=e=>{var t=Ic(),n=R(t,!0);B(e=>J(n,e),[()=>$(`errors.mistake`)]),q(e,t)};Y(r,e=>{Ks.language!==`en`&&e(i)});var a=z(r,2),o=R(a,!0),s=R(z(a,2),!0);B(()=>{J(o,t.failure.what),J(s,t.failure.remedy)}),q(e,n)};Y(u,e=>{W(i)?e(d):e(f,-1)});var p=z(u,2),m=e=>{var n=zc(),r=R(n,!0);B(e=>J(r,e),[()=>$(`shell.retry`)]),G(`click`,n,function(...e){t.retry?.apply(this,e)}),q(e,n)};Y(p,e=>{t.retry&&e(m)}),k(o),B(()=>s=zi(o,1,`failed svelte-ms50n7`,null,s,{calm:t.failure.code===`not_in_site`})),q(e,o),et()}Vr([`click`]);var Hc=new class{#e=P([]);get lines(){return W(this.#e)}set lines(e){F(this.#e,e)}#t=P(0);get x(){return W(this.#t)}set x(e){F(this.#t,e,!0)}#n=P(0);get y(){return W(this.#n)}set y(e){F(this.#n,e,!0)}show(e,t,...n){this.x=e,this.y=t,this.lines=n}hide(){this.lines.length&&(this.lines=[])}},Uc=K(`<div> </div>`),Wc=K(`<div class="tip svelte-z9vo21" aria-hidden="true"></div>`);function Gc(e,t){$e(t,!0);let n=P(0),r=P(0),i=M(()=>Math.max(8,Math.min(Hc.x+14,innerWidth-W(n)-12))),a=M(()=>Hc.y+18+W(r)>innerHeight?Hc.y-W(r)-10:Hc.y+18);var o=Qr(),s=_n(o),c=e=>{var t=Wc();let o;yi(t,21,()=>Hc.lines,hi,(e,t,n)=>{var r=Uc();zi(r,1,`svelte-z9vo21`,null,{},{first:n===0});var i=R(r,!0);B(()=>J(i,W(t))),q(e,r)}),k(t),B(()=>o=X(t,``,o,{left:`${W(i)??``}px`,top:`${W(a)??``}px`})),ga(t,`clientWidth`,e=>F(n,e)),ga(t,`clientHeight`,e=>F(r,e)),q(e,t)};Y(s,e=>{Hc.lines.length&&e(c)}),q(e,o),et()}var Kc=Xr(`<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false" class="svelte-159u9tj"></svg>`);function qc(e,t){let n=Q(t,`size`,3,18);var r=Kc();Ti(r,()=>t.paths,!0),k(r),B(()=>{Z(r,`width`,n()),Z(r,`height`,n())}),q(e,r)}var Jc={edit:`<path d="M4 20h4L19 9l-4-4L4 16v4Z"/><path d="m13 7 4 4"/>`,save:`<path d="M12 4v11m0 0-4-4m4 4 4-4M5 20h14"/>`,close:`<path d="m6 6 12 12M18 6 6 18"/>`,up:`<path d="m6 15 6-6 6 6"/>`,down:`<path d="m6 9 6 6 6-6"/>`,auto:`<circle cx="12" cy="12" r="8"/><path d="M12 4a8 8 0 0 1 0 16Z" fill="currentColor"/>`,light:`<circle cx="12" cy="12" r="4"/><path d="M12 3v2m0 14v2M3 12h2m14 0h2M5.6 5.6 7 7m10 10 1.4 1.4M5.6 18.4 7 17M17 7l1.4-1.4"/>`,dark:`<path d="M20 14.5A8 8 0 1 1 9.5 4a6.5 6.5 0 0 0 10.5 10.5Z"/>`,help:`<circle cx="12" cy="12" r="9"/><path d="M9.5 9.5a2.5 2.5 0 1 1 3.6 2.2c-.8.4-1.1.9-1.1 1.8M12 17h.01"/>`,link:`<path d="M10 14a4 4 0 0 0 6 .4l3-3a4 4 0 0 0-5.7-5.7l-1 1M14 10a4 4 0 0 0-6-.4l-3 3a4 4 0 0 0 5.7 5.7l1-1"/>`,dice:`<rect x="4" y="4" width="16" height="16" rx="3"/><path d="M9 9h.01M15 15h.01M15 9h.01M9 15h.01"/>`,plus:`<path d="M12 5v14M5 12h14"/>`,minus:`<path d="M5 12h14"/>`,back:`<path d="m14 6-6 6 6 6"/>`,tour:`<path d="M6 21V4m0 1h11l-2.5 3.5L17 12H6"/>`,sides:`<rect x="4" y="5" width="7" height="14" rx="1.5"/><rect x="13" y="5" width="7" height="14" rx="1.5"/>`,present:`<rect x="4" y="5" width="16" height="11" rx="1.5"/><path d="M12 16v2m-4 3 4-3 4 3"/>`,on:`<path d="m10 6 6 6-6 6"/>`},Yc=K(`<span class="stacked"><span> </span><small> </small></span>`),Xc=K(`<li><button><!></button></li>`),Zc=K(`<ul class="chips svelte-vljw4v"></ul>`);function Qc(e,t){$e(t,!0);let n=Q(t,`picked`,3,1/0),r=Q(t,`shares`,3,null),i=Q(t,`marks`,3,null),a;function o(e){let n=e.key===`ArrowRight`?t.chosen+1:e.key===`ArrowLeft`?t.chosen-1:e.key===`Home`?0:e.key===`End`?t.tokens.length-1:null;if(n===null||e.shiftKey||e.altKey||e.ctrlKey||e.metaKey)return;e.preventDefault(),e.stopPropagation();let r=Math.max(0,Math.min(t.tokens.length-1,n));t.onchoose(r),a.querySelectorAll(`button`)[r]?.focus()}var s=Zc();yi(s,21,()=>t.tokens,hi,(e,a,o)=>{let s=M(()=>uc(W(a)));var c=Xc();let l;var u=L(c);let d,f;var p=L(u),m=e=>{var t=Yc(),n=L(t),r=R(n,!0),i=R(z(n),!0);k(t),B(()=>{J(r,W(s).above),J(i,W(s).below)}),q(e,t)},h=e=>{var t=Zr();B(e=>J(t,e),[()=>lc(W(a))]),q(e,t)};Y(p,e=>{W(s)?e(m):e(h,-1)}),k(u),k(c),B((e,i,a,s)=>{l=zi(c,1,`svelte-vljw4v`,null,l,{break:e}),Z(u,`tabindex`,o===t.chosen?0:-1),Z(u,`aria-pressed`,o===t.chosen),Z(u,`title`,i),Z(u,`aria-label`,a),d=zi(u,1,`svelte-vljw4v`,null,d,{chosen:o===t.chosen,odd:o%2,picked:o>=n(),shared:r()!==null,marked:s}),f=X(u,``,f,{"--share":r()?r()[o]:void 0})},[()=>dc(W(a)),()=>`${oc(W(a))} · ${W(a).bytes}`,()=>$(`shell.token_at`,{n:o,token:W(a).text?.trim()||lc(W(a))})+(i()?.has(o)?`, ${$(`beside.differs`)}`:``),()=>i()?.has(o)]),G(`click`,u,()=>t.onchoose(o)),Br(`pointerenter`,u,()=>t.onpoint?.(o)),q(e,c)}),k(s),va(s,e=>a=e,()=>a),B(()=>Z(s,`aria-label`,t.label)),G(`keydown`,s,o),Br(`pointerleave`,s,()=>t.onpoint?.(null)),q(e,s),et()}Vr([`keydown`,`click`]);var $c=null;function el(e,t,n=400){return $c??=document.createElement(`canvas`).getContext(`2d`),$c.font=`${n} ${t}px ${getComputedStyle(document.documentElement).getPropertyValue(`--mono`)}`,$c.measureText(e).width}function tl(e,t,n=12){return Math.max(0,...e.map((r,i)=>Math.min(76,el(r,n,700))*.58+6-(e.length-i-.5)*t))}function nl(e){let t=requestAnimationFrame(e);return()=>cancelAnimationFrame(t)}Je();var rl=e=>e.replace(/^blocks\.\d+\./,`blocks.*.`),il=(e,t)=>e.places.find(e=>e.name===rl(t)),al=(e,t=[])=>t.every(t=>e.views.includes(t)),ol=K(`<label><span class="label svelte-16nx1z"> </span> <input type="range" class="svelte-16nx1z"/> <output class="svelte-16nx1z"> </output></label>`);function sl(e,t){$e(t,!0);let n=Q(t,`step`,3,1),r=Q(t,`log`,3,!1),i=Q(t,`shown`,19,()=>String(t.value)),a=Q(t,`compact`,3,!1),o=M(()=>r()?t.max>t.min?Math.round(200*Math.log(t.value/t.min)/Math.log(t.max/t.min)):0:t.value);function s(e){let i=Number(e.currentTarget.value);if(!r())return t.onchange(i);let a=t.min*(t.max/t.min)**(i/200);t.onchange(Math.min(t.max,Math.max(t.min,n()>=1?Math.round(a):Math.round(a/n())*n())))}var c=ol();let l;var u=L(c),d=R(u,!0),f=z(u,2);ra(f);var p=R(z(f,2),!0);k(c),B(()=>{l=zi(c,1,`slider svelte-16nx1z`,null,l,{compact:a()}),J(d,t.label),Z(f,`min`,r()?0:t.min),Z(f,`max`,r()?200:t.max),Z(f,`step`,r()?1:n()),ia(f,W(o)),f.disabled=t.max<=t.min,Z(f,`aria-valuetext`,i()),J(p,i())}),G(`input`,f,s),q(e,c),et()}Vr([`input`]);var cl=500,ll=400,ul=new class{#e=P(null);get now(){return W(this.#e)}set now(e){F(this.#e,e)}get left(){let{share:e,seconds:t}=this.now??{share:null,seconds:0};return e&&e>.05?Math.ceil(t*(1-e)/e):null}watch(){let e=setTimeout(r,cl),t=e=>void(this.now=e),n=!1;async function r(){try{let e=await(await Ga(`api/progress`)).json();n||t(e)}catch{n||t(null)}n||(e=setTimeout(r,ll))}return()=>{n=!0,clearTimeout(e),t(null)}}},dl=`cutaway.stage`;function fl(){try{return JSON.parse(sessionStorage.getItem(dl)??`null`)}catch{return null}}function pl(e){try{e?sessionStorage.setItem(dl,JSON.stringify(e)):sessionStorage.removeItem(dl)}catch{}}var ml=new class{#e=P(fl());get begun(){return W(this.#e)}set begun(e){F(this.#e,e)}#t=P(!1);get listening(){return W(this.#t)}set listening(e){F(this.#t,e,!0)}#n=M(()=>this.begun?`${this.begun.address??location.href.replace(/#.*$/s,``)}#/remote?token=${this.begun.token}`:``);get link(){return W(this.#n)}set link(e){F(this.#n,e)}async begin(){this.begun||=await to(`stage`,{}),pl(this.begun)}listen(e){if(!this.begun)return()=>void 0;let t=new EventSource(`api/stage/${this.begun.token}/orders`);return t.onopen=()=>this.listening=!0,t.onmessage=({data:t})=>e(JSON.parse(t).do),t.onerror=()=>{this.listening=!1,t.readyState===EventSource.CLOSED&&this.#r().then(e=>e&&this.forget())},()=>{this.listening=!1,t.close()}}#r(){return fetch(`api/stage/${this.begun?.token}`,{method:`POST`,headers:{"Content-Type":`application/json`},body:`{}`}).then(e=>e.status>=400&&e.status<500,()=>!1)}forget(){this.begun=null,pl(null)}tell(e){this.begun&&fetch(`api/stage/${this.begun.token}`,{method:`POST`,headers:{"Content-Type":`application/json`},body:JSON.stringify(e)}).catch(()=>void 0)}},hl=K(`<label><input type="radio" class="svelte-1h87bzl"/> </label>`),gl=K(`<fieldset class="svelte-1h87bzl"><legend> </legend> <div class="options svelte-1h87bzl"></div></fieldset>`);function _l(e,t){let n=$r();$e(t,!0);let r=Q(t,`hideLabel`,3,!0);var i=gl(),a=L(i);let o;var s=R(a,!0),c=z(a,2);yi(c,21,()=>t.options,e=>e.value,(e,r)=>{var i=hl();let a;var o=L(i);ra(o);var s=z(o);k(i),B(()=>{a=zi(i,1,`svelte-1h87bzl`,null,a,{chosen:W(r).value===t.value}),Z(o,`name`,n),ia(o,W(r).value),aa(o,W(r).value===t.value),J(s,` ${W(r).label??``}`)}),G(`change`,o,()=>t.onchange(W(r).value)),q(e,i)}),k(c),k(i),B(()=>{o=zi(a,1,`svelte-1h87bzl`,null,o,{hidden:r()}),J(s,t.label)}),q(e,i),et()}Vr([`change`]);function vl(e){let t=e.trim().replace(`#`,``);return[0,2,4].map(e=>parseInt(t.slice(e,e+2),16))}var yl=e=>e<=.04045?e/12.92:((e+.055)/1.055)**2.4,bl=e=>e<=.0031308?e*12.92:1.055*e**(1/2.4)-.055;function xl([e,t,n]){let[r,i,a]=[yl(e/255),yl(t/255),yl(n/255)],o=Math.cbrt(.4122214708*r+.5363325363*i+.0514459929*a),s=Math.cbrt(.2119034982*r+.6806995451*i+.1073969566*a),c=Math.cbrt(.0883024619*r+.2817188376*i+.6299787005*a);return[.2104542553*o+.793617785*s-.0040720468*c,1.9779984951*o-2.428592205*s+.4505937099*c,.0259040371*o+.7827717662*s-.808675766*c]}function Sl([e,t,n]){let r=(e+.3963377774*t+.2158037573*n)**3,i=(e-.1055613458*t-.0638541728*n)**3,a=(e-.0894841775*t-1.291485548*n)**3;return[4.0767416621*r-3.3077115913*i+.2309699292*a,-1.2684380046*r+2.6097574011*i-.3413193965*a,-.0041960863*r-.7034186147*i+1.707614701*a].map(e=>Math.round(255*Math.min(1,Math.max(0,bl(e)))))}function Cl(e){let t=e.map(e=>xl(vl(e))),n=new Uint32Array(256);for(let e=0;e<256;e++){let r=e/255*(t.length-1),i=Math.min(Math.floor(r),t.length-2),a=r-i,[o,s,c]=Sl(t[i].map((e,n)=>e+(t[i+1][n]-e)*a));n[e]=(255<<24|c<<16|s<<8|o)>>>0}return n}var wl=e=>`#${[e&255,e>>8&255,e>>16&255].map(e=>e.toString(16).padStart(2,`0`)).join(``)}`,Tl=(e,t=1)=>Number.isFinite(e)&&t>0?Math.round(255*Math.min(1,Math.max(0,e/t))**.6):0,El=(e,t)=>t>0&&!Number.isNaN(e)?Math.round(127.5+127.5*Math.max(-1,Math.min(1,e/t))):128;function Dl(e,t){let n=new Float32Array(e.length);for(let r=0;r<e.length;r+=t){let i=Ol(e.subarray(r,r+t));if(i>0)for(let a=r;a<r+t;a++)n[a]=e[a]/i}return n}function Ol(e){let t=0;for(let n=0;n<e.length;n++){let r=Math.abs(e[n]);r>t&&r<1e30&&(t=r)}return t}function kl(e,t){let n=e.length,r=new Float32Array(Math.min(t,n));for(let t=0;t<r.length;t++){let i=Math.floor(t*n/r.length),a=Math.max(i+1,Math.floor((t+1)*n/r.length)),o=e[i]??0;for(let t=i+1;t<a;t++)Math.abs(e[t])>Math.abs(o)&&(o=e[t]);r[t]=o}return r}function Al(e,t,n,r,i){let a=Math.min(r.size,t-r.row),o=Math.min(r.size,n-r.column),s=Math.min(a,i),c=Math.min(o,i),l=new Float32Array(s*c);if(s===a&&c===o){for(let t=0;t<a;t++){let i=(r.row+t)*n+r.column;l.set(e.subarray(i,i+o),t*o)}return{rows:a,columns:o,values:l}}l.fill(-1/0);for(let t=0;t<a;t++){let i=Math.floor(t*s/a),u=(r.row+t)*n+r.column;for(let t=0;t<o;t++){let n=i*c+Math.floor(t*c/o),r=e[u+t];r>l[n]&&(l[n]=r)}}return{rows:s,columns:c,values:l}}function jl(e,t,n,r,i){let a=(t,n,r)=>Math.max(0,Math.min(Math.max(0,r-e.size),n<t?n:n>=t+e.size?n-e.size+1:t));return{...e,row:a(e.row,t,r),column:a(e.column,n,i)}}var Ml=new class{#e=M(()=>{Ks.dark,document.documentElement.dataset.theme=Ks.dark?`dark`:`light`;let e=getComputedStyle(document.documentElement),t=(...t)=>Cl(t.map(t=>e.getPropertyValue(`--${t}`)));return{share:t(`share-0`,`share-1`,`share-2`),signed:t(`below`,`below-1`,`middle`,`above-1`,`above`),masked:Cl([e.getPropertyValue(`--sunken`),e.getPropertyValue(`--sunken`)])[0]}});get share(){return W(this.#e).share}get signed(){return W(this.#e).signed}get masked(){return W(this.#e).masked}},Nl=K(`<span> </span>`),Pl=K(`<span class="axis svelte-vkkduy"> </span>`),Fl=K(`<span class="axis down svelte-vkkduy"> </span>`),Il=K(`<span class="band svelte-vkkduy"></span>`),Ll=K(`<span class="zoom svelte-vkkduy"><button class="button"><!></button> <button class="button"><!></button></span>`),Rl=K(`<div class="heatmap svelte-vkkduy"><div class="plot svelte-vkkduy"><div class="corner"></div> <div class="columns svelte-vkkduy" aria-hidden="true"><!></div> <div class="rows svelte-vkkduy" aria-hidden="true"><!></div>  <div class="ground svelte-vkkduy" role="application" tabindex="0"><canvas class="svelte-vkkduy"></canvas> <!> <!></div></div> <div class="below svelte-vkkduy"><span class="legend svelte-vkkduy"><span> </span> <span class="ramp svelte-vkkduy"></span> <span> </span></span> <!></div> <p class="hidden" aria-live="polite"> </p></div>`);function zl(e,t){$e(t,!0);let n=Q(t,`rowTitle`,3,``),r=Q(t,`columnTitle`,3,``),i=Q(t,`byRow`,3,``),a=Q(t,`chosen`,3,null),o=Q(t,`largestSize`,3,640),s=P(0),c=P(void 0),l=P({row:0,column:0,size:1}),u=P(null),d=null,f=M(()=>Math.max(t.rows,t.columns));kn(()=>{t.rows,t.columns,F(l,{row:0,column:0,size:Math.max(t.rows,t.columns)})});let p=M(()=>!!t.rowTokens&&W(l).size>0),m=M(()=>Math.max(1,Math.ceil(12/(Math.min(W(s)-92,o())/W(l).size)))),h=M(()=>Math.min(W(l).size,t.columns-W(l).column)),g=M(()=>Math.min(W(l).size,t.rows-W(l).row)),_=(e,t)=>Array.from({length:t},(t,n)=>e+n).filter(e=>e%W(m)===0),v=M(()=>W(p)?_(W(l).row,W(g)):[]),y=M(()=>W(p)?_(W(l).column,W(h)):[]),b=(e,t)=>{let n=e?.[t]?lc(e[t]):String(t);return W(m)>1?`${t} ${n}`:n},x=M(()=>W(p)?tl(W(y).slice(-64).map(e=>b(t.columnTokens,e)),12):0),S=M(()=>W(p)?84:18),ee=M(()=>Math.max(40,Math.min(W(s)-W(S)-2-W(x),o()))),C=M(()=>W(ee)/W(l).size),te=M(()=>i()?Dl(t.values,t.columns):t.values),ne=M(()=>Ol(W(te))),w=M(()=>W(u)??a()),re=M(()=>W(w)?t.describe(W(w).row,W(w).column).join(`, `):``);kn(()=>{if(!W(c)||!W(s))return;let e=Al(W(te),t.rows,t.columns,W(l),Math.round(W(ee)*devicePixelRatio));W(c).width=e.columns,W(c).height=e.rows;let n=W(c).getContext(`2d`),r=n.createImageData(e.columns,e.rows),i=new Uint32Array(r.data.buffer),{share:a,signed:o,masked:u}=Ml;for(let n=0;n<i.length;n++){let r=e.values[n];i[n]=r<-1e4?u:t.kind===`share`?a[Tl(r,W(ne))]:o[El(r,W(ne))]}n.putImageData(r,0,0)});function ie(e){return{row:Math.max(0,Math.min(t.rows-1,W(l).row+Math.floor(e.offsetY/W(C)))),column:Math.max(0,Math.min(t.columns-1,W(l).column+Math.floor(e.offsetX/W(C))))}}function ae(e,n){F(u,e),t.onpoint?.(e),e&&n?Hc.show(n.clientX,n.clientY,...t.describe(e.row,e.column)):Hc.hide()}function oe(e){if(d&&e.buttons){let n=(e,t,n)=>Math.round(Math.max(0,Math.min(n-W(l).size,e-t/W(C))));F(l,{...W(l),row:n(d.row,e.clientY-d.y,t.rows),column:n(d.column,e.clientX-d.x,t.columns)}),Hc.hide()}else ae(ie(e),e)}function se(e){let n=ie(e);d=W(l).size<W(f)?{x:e.clientX,y:e.clientY,row:W(l).row,column:W(l).column}:null,addEventListener(`pointerup`,r=>{d=null,Math.hypot(r.clientX-e.clientX,r.clientY-e.clientY)<4&&t.onchoose?.(n.row,n.column)},{once:!0})}function ce(e,n=W(w)){let r=Math.round(Math.max(Math.min(8,W(f)),Math.min(W(f),W(l).size*e)));if(r===W(l).size)return;let i=n??{row:W(l).row+W(l).size/2,column:W(l).column+W(l).size/2},a=(e,t)=>Math.round(Math.max(0,Math.min(t-r,e-r/2)));F(l,{size:r,row:a(i.row,t.rows),column:a(i.column,t.columns)})}function le(e){e.ctrlKey&&(e.preventDefault(),ce(e.deltaY>0?1.25:.8,ie(e)))}function ue(e){let n={ArrowUp:[-1,0],ArrowDown:[1,0],ArrowLeft:[0,-1],ArrowRight:[0,1]}[e.key];if(e.key===`+`||e.key===`=`)ce(.5);else if(e.key===`-`)ce(2);else if(n&&!e.shiftKey){let e=a()??{row:0,column:0},r=Math.max(0,Math.min(t.rows-1,e.row+n[0])),i=Math.max(0,Math.min(t.columns-1,e.column+n[1]));F(u,null),F(l,jl(W(l),r,i,t.rows,t.columns)),t.onchoose?.(r,i)}else return;e.preventDefault(),e.stopPropagation()}let de=M(()=>{Ks.dark;let e=t.kind===`share`?Ml.share:Ml.signed;return`linear-gradient(90deg, ${Array.from({length:11},(e,n)=>t.kind===`share`?Tl(n/10):Math.round(255*n/10)).map(t=>wl(e[t])).join(`, `)})`});var fe=Rl(),pe=L(fe);let me;var he=z(L(pe),2);let ge;var _e=L(he),ve=e=>{var n=Qr();yi(_n(n),16,()=>W(y),e=>e,(e,n)=>{var r=Nl();let i,a;var o=R(r,!0);B(e=>{i=zi(r,1,`label column svelte-vkkduy`,null,i,{lit:W(w)?.column===n}),a=X(r,``,a,{"max-width":`76px`,left:`${(n-W(l).column+.5)*W(C)}px`}),J(o,e)},[()=>b(t.columnTokens,n)]),q(e,r)}),q(e,n)},ye=e=>{var t=Pl(),n=R(t);B(()=>J(n,`${r()??``} →`)),q(e,t)};Y(_e,e=>{W(p)?e(ve):e(ye,-1)}),k(he);var T=z(he,2);let be;var xe=L(T),Se=e=>{var n=Qr();yi(_n(n),16,()=>W(v),e=>e,(e,n)=>{var r=Nl();let i,a;var o=R(r,!0);B((e,t)=>{i=zi(r,1,`label row svelte-vkkduy`,null,i,{lit:W(w)?.row===n}),a=X(r,``,a,{top:e}),J(o,t)},[()=>`${Math.max(6,Math.min(W(g)*W(C)-6,(n-W(l).row+.5)*W(C)))}px`,()=>b(t.rowTokens,n)]),q(e,r)}),q(e,n)},Ce=e=>{var t=Fl(),r=R(t);B(()=>J(r,`${n()??``} →`)),q(e,t)};Y(xe,e=>{W(p)?e(Se):e(Ce,-1)}),k(T);var we=z(T,2);let Te;var Ee=L(we);va(Ee,e=>F(c,e),()=>W(c));var E=z(Ee,2),De=e=>{var t=Il();let n;B(e=>n=X(t,``,n,{top:`${(W(w).row-W(l).row)*W(C)}px`,height:e,left:`0`,right:`0`}),[()=>`${Math.max(W(C),1.5)}px`]),q(e,t)};Y(E,e=>{W(w)&&W(w).row>=W(l).row&&W(w).row<W(l).row+W(g)&&e(De)});var D=z(E,2),O=e=>{var t=Il();let n;B(e=>n=X(t,``,n,{left:`${(W(w).column-W(l).column)*W(C)}px`,width:e,top:`0`,bottom:`0`}),[()=>`${Math.max(W(C),1.5)}px`]),q(e,t)};Y(D,e=>{W(w)&&W(w).column>=W(l).column&&W(w).column<W(l).column+W(h)&&e(O)}),k(we),k(pe);var Oe=z(pe,2);let ke;var Ae=L(Oe),je=L(Ae),Me=R(je,!0),Ne=z(je,2);let Pe;var Fe=R(z(Ne,2),!0);k(Ae);var Ie=z(Ae,2),Le=e=>{var t=Ll(),n=L(t);qc(L(n),{get paths(){return Jc.minus},size:14}),k(n);var r=z(n,2);qc(L(r),{get paths(){return Jc.plus},size:14}),k(r),k(t),B((e,t)=>{n.disabled=W(l).size>=W(f),Z(n,`aria-label`,e),r.disabled=W(l).size<=8,Z(r,`aria-label`,t)},[()=>$(`shell.zoom_out`),()=>$(`shell.zoom_in`)]),G(`click`,n,()=>ce(2)),G(`click`,r,()=>ce(.5)),q(e,t)};Y(Ie,e=>{W(f)>24&&e(Le)}),k(Oe);var Re=R(z(Oe,2),!0);k(fe),B((e,n,r,i)=>{me=X(pe,``,me,{"grid-template-columns":`${W(S)??``}px ${W(ee)??``}px`}),ge=X(he,``,ge,{height:W(p)?W(m)>1?`88px`:`70px`:`16px`}),be=X(T,``,be,{height:`${W(g)*W(C)}px`}),Z(we,`aria-roledescription`,e),Z(we,`aria-label`,`${t.label??``} ${n??``}`),Te=X(we,``,Te,{width:`${W(h)*W(C)}px`,height:`${W(g)*W(C)}px`}),ke=X(Oe,``,ke,{"padding-left":`${W(S)??``}px`}),J(Me,r),Pe=X(Ne,``,Pe,{background:W(de)}),J(Fe,i),J(Re,W(re))},[()=>$(`shell.table`),()=>$(`shell.table_keys`),()=>t.kind===`share`?`0`:Qs(-W(ne),2),()=>i()||Qs(W(ne),2)]),G(`pointermove`,we,oe),G(`pointerdown`,we,se),Br(`pointerleave`,we,()=>ae(null)),Br(`wheel`,we,le),G(`keydown`,we,ue),ga(fe,`clientWidth`,e=>F(s,e)),q(e,fe),et()}Vr([`pointermove`,`pointerdown`,`keydown`,`click`]);var Bl=K(`<header class="svelte-1w8x7i0"><h2> </h2> <!></header>`),Vl=K(`<section class="panel svelte-1w8x7i0"><!> <!></section>`);function Hl(e,t){let n=Q(t,`title`,3,``);var r=Vl(),i=L(r),a=e=>{var r=Bl(),i=L(r),a=R(i,!0);Ei(z(i,2),()=>t.aside??f),k(r),B(()=>J(a,n())),q(e,r)};Y(i,e=>{n()&&e(a)}),Ei(z(i,2),()=>t.children),k(r),B(()=>Z(r,`data-tour`,t.tour)),q(e,r)}var Ul=e=>e.replace(/[&<>"']/g,e=>`&#${e.charCodeAt(0)};`).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g,``);function Wl(e,t={},...n){let r=Object.entries(t).filter(([,e])=>e!==void 0).map(([e,t])=>` ${e}="${Ul(String(t))}"`).join(``);return n.length?`<${e}${r}>${n.join(``)}</${e}>`:`<${e}${r}/>`}function Gl(e,t,n,r={}){return Wl(`text`,{x:e,y:t,...r},Ul(n))}function Kl(e,t,n,...r){let i=getComputedStyle(document.documentElement);return Wl(`svg`,{xmlns:`http://www.w3.org/2000/svg`,viewBox:`0 0 ${e} ${t}`,width:e,height:t,"font-family":`system-ui, sans-serif`,"font-size":13,fill:i.getPropertyValue(`--ink`).trim()},Wl(`title`,{},Ul(n)),Wl(`rect`,{width:e,height:t,fill:i.getPropertyValue(`--paper`).trim()}),...r)}var ql=e=>getComputedStyle(document.documentElement).getPropertyValue(`--${e}`).trim();function Jl(e,t){let n=document.createElement(`a`);n.href=URL.createObjectURL(t),n.download=e,n.click(),setTimeout(()=>URL.revokeObjectURL(n.href),1e4)}async function Yl(e){let t=new Image;t.src=`data:image/svg+xml;charset=utf-8,${encodeURIComponent(e)}`,await t.decode();let n=document.createElement(`canvas`),r=Math.min(2,8e3/Math.max(t.width,t.height));return n.width=Math.round(t.width*r),n.height=Math.round(t.height*r),n.getContext(`2d`).drawImage(t,0,0,n.width,n.height),new Promise((e,t)=>n.toBlob(n=>n?e(n):t(Error(`the picture could not be drawn`)),`image/png`))}var Xl=K(`<p class="failed svelte-13e282r" role="alert"> </p>`),Zl=K(`<details class="svelte-13e282r"><summary class="button svelte-13e282r"><!> </summary> <div class="menu svelte-13e282r"><button>PNG <span> </span></button> <button>SVG <span> </span></button> <button>JSON <span> </span></button> <!> <!></div></details>`);function Ql(e,t){$e(t,!0);let n,r=P(``),i=()=>void(n.open=!1);async function a(e){F(r,``);try{e===`png`?Jl(`${t.name}.png`,t.pixels?await t.pixels():await Yl(t.svg())):e===`svg`?Jl(`${t.name}.svg`,new Blob([t.svg()],{type:`image/svg+xml`})):Jl(`${t.name}.json`,new Blob([JSON.stringify(t.data(),null,1)],{type:`application/json`})),i()}catch(e){F(r,String(e),!0)}}function o(e){e.key===`Escape`&&n.open&&(i(),n.querySelector(`summary`)?.focus(),e.stopPropagation())}function s(e){n.contains(e.relatedTarget)||i()}var c=Zl(),l=L(c),u=L(l);qc(u,{get paths(){return Jc.save},size:15});var d=z(u,1,!0);k(l);var p=z(l,2),m=L(p),h=R(z(L(m)),!0);k(m);var g=z(m,2),_=R(z(L(g)),!0);k(g);var v=z(g,2),y=R(z(L(v)),!0);k(v);var b=z(v,2);Ei(b,()=>t.more??f,()=>i);var x=z(b,2),S=e=>{var t=Xl(),n=R(t,!0);B(()=>J(n,W(r))),q(e,t)};Y(x,e=>{W(r)&&e(S)}),k(p),k(c),va(c,e=>n=e,()=>n),B((e,t,n,r)=>{J(d,e),J(h,t),J(_,n),J(y,r)},[()=>t.label??$(`shell.save`),()=>$(`shell.save_png`),()=>$(`shell.save_svg`),()=>$(`shell.save_data`)]),G(`keydown`,c,o),G(`focusout`,c,s),G(`click`,m,()=>a(`png`)),G(`click`,g,()=>a(`svg`)),G(`click`,v,()=>a(`json`)),q(e,c),et()}Vr([`keydown`,`focusout`,`click`]);var $l=K(`<button class="term svelte-18zbsc8" type="button"> </button><span popover="" class="definition svelte-18zbsc8"><strong class="svelte-18zbsc8"> </strong> </span>`,1);function eu(e,t){let n=$r();$e(t,!0);let r=Q(t,`text`,3,``);var i=$l(),a=_n(i);let o;var s=R(a,!0),c=z(a);let l;var u=L(c),d=R(u,!0),f=z(u,1,!0);k(c),B((e,t,r)=>{Z(a,`popovertarget`,n),o=X(a,``,o,{"anchor-name":`--${n}`}),J(s,e),Z(c,`id`,n),l=X(c,``,l,{"position-anchor":`--${n}`}),J(d,t),J(f,r)},[()=>r()||$(`glossary.${t.name}`),()=>$(`glossary.${t.name}`),()=>$(`glossary.${t.name}_is`)]),q(e,i),et()}function tu(e,t){$e(t,!0);let n=Q(t,`values`,19,()=>({})),r=M(()=>$(t.message,n()).split(/\[(\w+)\|([^\]]+)\]/));var i=Qr();yi(_n(i),17,()=>W(r),hi,(e,t,n)=>{var i=Qr(),a=_n(i),o=e=>{var n=Zr();B(()=>J(n,W(t))),q(e,n)},s=e=>{eu(e,{get name(){return W(t)},get text(){return W(r)[n+1]}})};Y(a,e=>{n%3==0?e(o):n%3==1&&e(s,1)}),q(e,i)}),q(e,i),et()}var nu=K(`<span class="mark svelte-1lsnt8o"></span>`),ru=K(`<div class="strip svelte-1lsnt8o" role="application" tabindex="0"><canvas class="svelte-1lsnt8o"></canvas> <!></div>`);function iu(e,t){$e(t,!0);let n=Q(t,`height`,3,22),r=Q(t,`kind`,3,`residual`),i=P(0),a=P(void 0),o=P(null),s=M(()=>t.most??Ol(t.values)),c=M(()=>Math.sqrt(Array.from(t.values).reduce((e,t)=>e+t*t,0))),l=M(()=>W(o)===null?$(`shell.vector`,{n:t.values.length,norm:Qs(W(c))}):$(`shell.cell`,{n:W(o),value:Qs(t.values[W(o)]),share:$s((t.values[W(o)]/(W(c)||1))**2)}));kn(()=>{if(!W(a)||!W(i))return;let e=kl(t.values,W(i));W(a).width=e.length,W(a).height=1;let n=W(a).getContext(`2d`),r=n.createImageData(e.length,1),o=new Uint32Array(r.data.buffer);for(let t=0;t<e.length;t++)o[t]=Ml.signed[El(e[t],W(s))];n.putImageData(r,0,0)});function u(e,n){F(o,e===null?null:Math.max(0,Math.min(t.values.length-1,e)),!0),t.onpoint?.(W(o)),W(o)!==null&&n?Hc.show(n.clientX,n.clientY,W(l)):Hc.hide()}let d=e=>Math.floor(e.offsetX/W(i)*t.values.length);function f(e){let t=e.key===`ArrowRight`?1:e.key===`ArrowLeft`?-1:0;t&&!e.shiftKey&&(e.preventDefault(),e.stopPropagation(),u((W(o)??-1)+t))}var p=ru();let m;var h=L(p);va(h,e=>F(a,e),()=>W(a));var g=z(h,2),_=e=>{var n=nu();let r;B(()=>r=X(n,``,r,{left:`${(W(o)+.5)/t.values.length*100}%`})),q(e,n)};Y(g,e=>{W(o)!==null&&e(_)}),k(p),B(e=>{Z(p,`aria-roledescription`,e),Z(p,`aria-label`,`${t.label??``}. ${W(l)??``}`),m=X(p,``,m,{"--kind":`var(--${r()??``})`,height:`${n()??``}px`})},[()=>$(`shell.strip`)]),G(`keydown`,p,f),G(`pointermove`,p,e=>u(d(e),e)),Br(`pointerleave`,p,()=>u(null)),Br(`blur`,p,()=>u(null)),ga(p,`clientWidth`,e=>F(i,e)),q(e,p),et()}Vr([`keydown`,`pointermove`]);var au=K(`<kbd aria-hidden="true" class="svelte-168xaew"> </kbd>`),ou=K(`<span class="before svelte-168xaew"></span>`),su=K(`<!> <span class="word svelte-168xaew"><!></span> <span class="track svelte-168xaew"><!> <span class="bar svelte-168xaew"></span></span> <span class="share svelte-168xaew"><!></span>`,1),cu=K(`<li><!></li>`),lu=K(`<ol class="bars"></ol>`);function uu(e,t){$e(t,!0);let n=Q(t,`numbered`,3,!1),r=M(()=>t.most??Math.max(1e-9,...t.bars.map(e=>Math.max(e.share,e.before??0))));var i=lu();yi(i,23,()=>t.bars,e=>e.token.id,(e,i,a)=>{var o=cu();Oi(L(o),()=>t.onpick?`button`:`div`,!1,(e,o)=>{var s=()=>t.onpoint?.(W(a)),c=()=>t.onpoint?.(W(a));sa(e,()=>({role:t.onpick?`button`:void 0,class:`row`,"data-token":W(i).token.id,onclick:t.onpick?()=>t.onpick?.(W(i),W(a)):void 0,onpointerenter:s,onfocus:c,[Ji]:{out:W(i).out}}),void 0,void 0,void 0,`svelte-168xaew`);var l=su(),u=_n(l),d=e=>{var t=au(),n=R(t,!0);B(()=>J(n,(W(a)+1)%10)),q(e,t)};Y(u,e=>{n()&&e(d)});var f=z(u,2);Ec(L(f),{get token(){return W(i).token},get muted(){return W(i).out}}),k(f);var p=z(f,2),m=L(p),h=e=>{var t=ou();let n;B(()=>n=X(t,``,n,{width:`${100*W(i).before/W(r)}%`})),q(e,t)};Y(m,e=>{W(i).before!==void 0&&e(h)});var g=z(m,2);let _;k(p);var v=z(p,2);Oc(L(v),{get value(){return W(i).share},as:`percent`}),k(v),B(()=>_=X(g,``,_,{width:`${100*W(i).share/W(r)}%`})),q(o,l)}),k(o),q(e,o)}),k(i),B(()=>Z(i,`aria-label`,t.label)),Br(`pointerleave`,i,()=>t.onpoint?.(null)),q(e,i),et()}var du=class extends Map{#e=new Map;#t=P(0);#n=P(0);#r=ur||-1;constructor(e){if(super(),e){for(var[t,n]of e)super.set(t,n);this.#n.v=super.size}}#i(e){return ur===this.#r?P(e):Zt(e)}has(e){var t=this.#e,n=t.get(e);if(n===void 0){if(super.has(e))n=this.#i(0),t.set(e,n);else return W(this.#t),!1}return W(n),!0}forEach(e,t){this.#a(),super.forEach(e,t)}get(e){var t=this.#e,n=t.get(e);if(n===void 0){if(super.has(e))n=this.#i(0),t.set(e,n);else{W(this.#t);return}}return W(n),super.get(e)}getOrInsert(e,t){return super.has(e)||this.set(e,t),this.get(e)}getOrInsertComputed(e,t){return super.has(e)||this.set(e,t(e)),this.get(e)}set(e,t){var n=this.#e,r=n.get(e),i=super.get(e),a=super.set(e,t),o=this.#t;if(r===void 0)r=this.#i(0),n.set(e,r),F(this.#n,super.size),an(o);else if(i!==t){an(r);var s=o.reactions===null?null:new Set(o.reactions);s!==null&&r.reactions?.every(e=>s.has(e))||an(o)}return a}delete(e){var t=this.#e,n=t.get(e),r=super.delete(e);return n!==void 0&&(t.delete(e),F(n,-1)),r&&(F(this.#n,super.size),an(this.#t)),r}clear(){if(super.size!==0){super.clear();var e=this.#e;F(this.#n,0);for(var t of e.values())F(t,-1);an(this.#t),e.clear()}}#a(){W(this.#t);var e=this.#e;if(this.#n.v!==e.size){for(var t of super.keys())if(!e.has(t)){var n=this.#i(0);e.set(t,n)}}for([,n]of this.#e)W(n)}keys(){return W(this.#t),super.keys()}values(){return this.#a(),super.values()}entries(){return this.#a(),super.entries()}[Symbol.iterator](){return this.entries()}get size(){return W(this.#n),super.size}};function fu(e){return e.map(e=>e.children.length?`${e.id}(${fu(e.children)})`:String(e.id)).join(`,`)}function pu(e){if(!/^[\d(),]*$/.test(e))return[];let t={id:-1,children:[]},n=[t];for(let t of e.match(/\d+|[(),]/g)??[]){let e=n.at(-1);if(t===`(`){let t=e.children.at(-1);if(!t)return[];n.push(t)}else if(t===`)`){if(n.length===1)return[];n.pop()}else t!==`,`&&e.children.push({id:Number(t),children:[]})}return n.length===1?t.children:[]}function mu(e,t){let[n,...r]=t;if(n===void 0)return e;let i=e.find(e=>e.id===n);return i?e.map(e=>e===i?{...e,children:mu(e.children,r)}:e):[...e,{id:n,children:mu([],r)}]}var hu=e=>e.flatMap(e=>[e.id,...hu(e.children)]),gu=(e,t=[])=>e.flatMap(e=>e.children.length?gu(e.children,[...t,e.id]):[[...t,e.id]]);export{dc as $,Ni as $t,ml as A,z as An,Ka as At,Jc as B,k as Bn,va as Bt,Dl as C,Mn as Cn,ro as Ct,Tl as D,L as Dn,ao as Dt,Cl as E,un as En,eo as Et,il as F,M as Fn,Q as Ft,Fc as G,ra as Gt,Gc as H,_ as Hn,fa as Ht,nl as I,dt as In,Ea as It,yc as J,ia as Jt,Oc as K,Z as Kt,tl as L,et as Ln,xa as Lt,sl as M,F as Mn,Pa as Mt,al as N,P as Nn,Na as Nt,El as O,_n as On,Za as Ot,rl as P,wt as Pn,Da as Pt,mc as Q,zi as Qt,el as R,$e as Rn,ba as Rt,kl as S,Cr as Sn,Wa as St,Ol as T,kn as Tn,$a as Tt,Hc as U,da as Ut,qc as V,f as Vn,ga as Vt,Vc as W,sa as Wt,xc as X,Wi as Xt,Sc as Y,Gi as Yt,bc as Z,X as Zt,Gl as _,Vr as _n,Hs as _t,fu as a,hi as an,Zs as at,Ml as b,W as bn,co as bt,iu as c,fi as cn,nc as ct,Ql as d,q as dn,qs as dt,ki as en,oc as et,ql as f,Qr as fn,Ks as ft,Kl as g,Zr as gn,Ns as gt,Ul as h,$r as hn,$ as ht,pu as i,yi as in,tc as it,ul as j,sn as jn,za as jt,_l as k,R as kn,to as kt,tu as l,ii as ln,ec as lt,Wl as m,Xr as mn,Us as mt,mu as n,Di as nn,lc as nt,du as o,mi as on,Qs as ot,Jl as p,K as pn,Ws as pt,Ec as q,aa as qt,hu as r,Ei as rn,rc as rt,uu as s,Y as sn,$s as st,gu as t,Oi as tn,ac as tt,eu as u,J as un,Gs as ut,Hl as v,G as vn,mo as vt,wl as w,B as wn,Ha as wt,Al as x,br as xn,Ba as xt,zl as y,Br as yn,fo as yt,Qc as z,ke as zn,ya as zt};
+`,Is={en:`English`,"zh-Hans":`简体中文`,ru:`Русский`},Ls={en:[`one`,`other`],"zh-Hans":[`other`],ru:[`one`,`few`,`many`]},Rs={en:1,"zh-Hans":0,ru:1},zs=Object.assign({"../messages/en/attention.json":ho,"../messages/en/beside.json":go,"../messages/en/causes.json":_o,"../messages/en/change.json":vo,"../messages/en/classroom.json":yo,"../messages/en/encoder.json":bo,"../messages/en/errors.json":xo,"../messages/en/gallery.json":So,"../messages/en/generate.json":Co,"../messages/en/glossary.json":wo,"../messages/en/jobs.json":To,"../messages/en/layers.json":Eo,"../messages/en/learn.json":Do,"../messages/en/map.json":Oo,"../messages/en/neurons.json":ko,"../messages/en/piano.json":Ao,"../messages/en/predict.json":jo,"../messages/en/senses.json":Mo,"../messages/en/shell.json":No,"../messages/en/site.json":Po,"../messages/en/tasks.json":Fo,"../messages/en/tour.json":Io,"../messages/en/translator.json":Lo,"../messages/en/walk.json":Ro,"../messages/en/weights.json":zo,"../messages/ru/attention.json":Bo,"../messages/ru/beside.json":Vo,"../messages/ru/causes.json":Ho,"../messages/ru/change.json":Uo,"../messages/ru/classroom.json":Wo,"../messages/ru/encoder.json":Go,"../messages/ru/errors.json":Ko,"../messages/ru/gallery.json":qo,"../messages/ru/generate.json":Jo,"../messages/ru/glossary.json":Yo,"../messages/ru/jobs.json":Xo,"../messages/ru/layers.json":Zo,"../messages/ru/learn.json":Qo,"../messages/ru/map.json":$o,"../messages/ru/neurons.json":es,"../messages/ru/piano.json":ts,"../messages/ru/predict.json":ns,"../messages/ru/senses.json":rs,"../messages/ru/shell.json":is,"../messages/ru/site.json":as,"../messages/ru/tasks.json":os,"../messages/ru/tour.json":ss,"../messages/ru/translator.json":cs,"../messages/ru/walk.json":ls,"../messages/ru/weights.json":us,"../messages/zh-Hans/attention.json":ds,"../messages/zh-Hans/beside.json":fs,"../messages/zh-Hans/causes.json":ps,"../messages/zh-Hans/change.json":ms,"../messages/zh-Hans/classroom.json":hs,"../messages/zh-Hans/encoder.json":gs,"../messages/zh-Hans/errors.json":_s,"../messages/zh-Hans/gallery.json":vs,"../messages/zh-Hans/generate.json":ys,"../messages/zh-Hans/glossary.json":bs,"../messages/zh-Hans/jobs.json":xs,"../messages/zh-Hans/layers.json":Ss,"../messages/zh-Hans/learn.json":Cs,"../messages/zh-Hans/map.json":ws,"../messages/zh-Hans/neurons.json":Ts,"../messages/zh-Hans/piano.json":Es,"../messages/zh-Hans/predict.json":Ds,"../messages/zh-Hans/senses.json":Os,"../messages/zh-Hans/shell.json":ks,"../messages/zh-Hans/site.json":As,"../messages/zh-Hans/tasks.json":js,"../messages/zh-Hans/tour.json":Ms,"../messages/zh-Hans/translator.json":Ns,"../messages/zh-Hans/walk.json":Ps,"../messages/zh-Hans/weights.json":Fs});function Bs(e){let t={};for(let[n,r]of Object.entries(zs)){let[,i,a]=/messages\/([^/]+)\/([^/]+)\.json$/.exec(n)??[];if(i===e)for(let[e,n]of Object.entries(JSON.parse(r)))t[`${a}.${e}`]=n}return t}var Vs={},Hs=e=>Vs[e]??=Bs(e),Us={},Ws={};function Gs(e,t,n={}){if(!e.includes(`{`))return e;let r=e=>Number.isInteger(e)&&e>=0&&e<1e3,i=e=>typeof e==`string`?e:r(e)?String(e):(Ws[t]??=new Intl.NumberFormat(t)).format(e);return e.replace(/\{(\w+)((?:\|[^|}]*)*)\}/g,(e,r,a)=>{let o=n[r];if(o===void 0)return e;if(!a)return i(o);let s=Ls[t].indexOf((Us[t]??=new Intl.PluralRules(t)).select(Number(o)));return(a.slice(1).split(`|`)[s<0?Rs[t]:s]??``).replace(`#`,i(o))})}function Ks(e){try{return localStorage.getItem(`cutaway.${e}`)}catch{return null}}function qs(e,t){try{localStorage.setItem(`cutaway.${e}`,t)}catch{}}function Js(e){if(!e)return null;if(e in Is)return e;let t=e.toLowerCase().split(`-`)[0];return t===`zh`?`zh-Hans`:t===`ru`?`ru`:t===`en`?`en`:null}var Ys=new class{#e=P(`en`);get language(){return W(this.#e)}set language(e){F(this.#e,e,!0)}#t=P(`auto`);get theme(){return W(this.#t)}set theme(e){F(this.#t,e,!0)}#n=P(Ks(`letters`)!==`off`);get letters(){return W(this.#n)}set letters(e){F(this.#n,e,!0)}#r=P(!1);get systemDark(){return W(this.#r)}set systemDark(e){F(this.#r,e,!0)}#i=P(!1);get paper(){return W(this.#i)}set paper(e){F(this.#i,e,!0)}#a=M(()=>!this.paper&&(this.theme===`dark`||this.theme===`auto`&&this.systemDark));get dark(){return W(this.#a)}set dark(e){F(this.#a,e)}start(e){let t=[e.lang,Ks(`language`),...navigator.languages].map(Js).find(Boolean);this.language=t??`en`;let n=e.theme??Ks(`theme`);(n===`light`||n===`dark`)&&(this.theme=n);let r=matchMedia(`(prefers-color-scheme: dark)`);this.systemDark=r.matches,r.addEventListener(`change`,()=>this.systemDark=r.matches);let i=matchMedia(`print`);i.addEventListener(`change`,()=>{this.paper=i.matches,Vt()}),Mn(()=>{kn(()=>{document.documentElement.lang=this.language,document.documentElement.dataset.theme=this.dark?`dark`:`light`})})}speak(e){this.language=e,qs(`language`,e)}useLetters(e){this.letters=e,qs(`letters`,e?`on`:`off`)}wear(e){this.theme=e,qs(`theme`,e)}};function $(e,t){let n=Hs(Ys.language)[e]??Hs(`en`)[e];return n===void 0?e:Gs(n,Ys.language,t)}var Xs=e=>e in Hs(Ys.language),Zs=`−`,Qs={};function $s(e,t){return Qs[e+JSON.stringify(t)]??=new Intl.NumberFormat(e,t)}function ec(e,t,n=Ys.language){return $s(n,{minimumFractionDigits:t,maximumFractionDigits:t}).format(e).replace(`-`,Zs)}function tc(e,t=3,n=Ys.language){if(e==null||Number.isNaN(e))return`–`;if(!Number.isFinite(e))return e>0?`∞`:`${Zs}∞`;let r=Math.abs(e),i;if(r===0)return`0`;if(r>=1e6||r<1e-4){let[e,a]=r.toExponential(t-1).split(`e`);i=`${ec(Number(e),t-1,n)}e${a.replace(`+`,``).replace(`-`,Zs)}`}else i=ec(r,Math.max(0,t-1-Math.floor(Math.log10(r))),n);return e<0?Zs+i:i}function nc(e,t=Ys.language){if(e==null||Number.isNaN(e))return`–`;let n=(e,n)=>$s(t,{style:`percent`,minimumFractionDigits:n,maximumFractionDigits:n}).format(e);return e===0?n(0,0):e<1e-4?`<${n(1e-4,2)}`:e>.9995&&e<1?`>${n(.999,1)}`:e>=.9995?n(1,0):n(e,e<.01?2:1)}function rc(e,t=Ys.language){return $s(t,{style:`percent`,maximumFractionDigits:0}).format(e)}function ic(e,t=Ys.language){return $s(t,{maximumFractionDigits:0}).format(e)}function ac(e,t=Ys.language){return $s(t,{notation:`compact`}).format(e)}function oc(e,t=Ys.language){let[n,r]=e>=1e9?[`gigabyte`,1e9]:e>=1e6?[`megabyte`,1e6]:e>=1e3?[`kilobyte`,1e3]:[`byte`,1],i=+(r>1&&e/r<10);return $s(t,{style:`unit`,unit:n,unitDisplay:`short`,minimumFractionDigits:i,maximumFractionDigits:i}).format(e/r).replace(` `,`\xA0`)}var sc=e=>e<128?1:e>=194&&e<224?2:e>=224&&e<240?3:e>=240&&e<245?4:0;function cc(e){if(e.every(e=>e.text!==null))return e;let t=e.map(e=>e.bytes.split(` `).filter(Boolean).map(e=>parseInt(e,16))),n=t.flat(),r=t.flatMap((e,t)=>e.map(()=>t)),i=new TextDecoder(`utf-8`,{fatal:!0}),a=e.map(()=>``);for(let e=0;e<n.length;){let t=e+Math.max(1,sc(n[e])),o=``;try{o=i.decode(Uint8Array.from(n.slice(e,t)))}catch{}if(o)for(let n of new Set(r.slice(e,t)))a[n]+=o;e=o?t:e+1}return e.map((e,t)=>e.text===null&&a[t]?{...e,of:a[t]}:e)}var lc=e=>e.gpt2===void 0?ic(e.id):`${ic(e.id)} (GPT-2: ${ic(e.gpt2)})`,uc={" ":`·`,"\n":`⏎`,"	":`⇥`,"\r":`␍`,"\xA0":`⍽`},dc=e=>[...e].map(e=>uc[e]??(/[\p{Cc}\p{Cf}]/u.test(e)?`‹U+${e.codePointAt(0).toString(16).toUpperCase().padStart(4,`0`)}›`:e)).join(``);function fc(e){return e.text===null||e.text===``?e.of?`‹${dc(e.of)} ${e.bytes}›`:`‹${e.bytes}›`:dc(e.text)}var pc=e=>e.text===null&&e.of?{above:dc(e.of),below:e.bytes}:null,mc=e=>e.text?.endsWith(`
+`)??!1,hc=/^(Arrow|Home|End|Page)/,gc=new Set([`Shift`,`Control`,`Alt`,`Meta`,`AltGraph`]),_c=e=>e.isContentEditable||e.tagName===`TEXTAREA`||e.tagName===`INPUT`&&!/^(radio|checkbox|range|button|submit)$/.test(e.type),vc=class{flush;take;#e=0;#t=0;#n=null;#r=null;#i=!1;constructor(e,t){this.flush=e,this.take=t}get settings(){return history.state?.settings??null}start(){this.#e=this.#t=history.state?.n??0,addEventListener(`popstate`,e=>this.#s(e.state)),addEventListener(`hashchange`,()=>history.state===null&&this.#s(null)),addEventListener(`pointerdown`,()=>this.#a({}),!0),addEventListener(`keydown`,e=>this.#o(e),!0),addEventListener(`click`,()=>(this.#i||this.#a({}),this.#i=!1),!0)}#a(e){this.#i=!0,e!==this.#n&&(this.flush(),this.#n=e)}#o(e){if(e.repeat||gc.has(e.key))return;let t=e.target;this.#a(_c(t)?t:hc.test(e.key)?`moves`:{})}#s(e){this.#r=this.#n,e?this.#e=e.n:this.#t=++this.#e,this.take(e?.settings??null),e||this.flush()}write(e,t){let n=this.#r===this.#n;n||(this.#t=++this.#e),this.#r=this.#n,history[n?`replaceState`:`pushState`]({n:this.#e,settings:t},``,e)}turn(){this.flush(),this.#r={}}undo(){this.flush(),this.#e>0&&history.back()}redo(){this.flush(),this.#e<this.#t&&history.forward()}},yc={layers:1,heads:1,width:0,head_width:0,mlp_width:0,vocabulary:0,context:1/0},bc=120,xc=600,Sc={page:`predict`,model:fo?.model??`builtin`,text:fo?.text??lo.text,more:[],position:null,layer:0,head:0,step:``,settings:{}},Cc=new class{#e=P(sn(Sc.page));get page(){return W(this.#e)}set page(e){F(this.#e,e,!0)}#t=P(sn(Sc.model));get model(){return W(this.#t)}set model(e){F(this.#t,e,!0)}#n=P(sn(Sc.text));get text(){return W(this.#n)}set text(e){F(this.#n,e,!0)}#r=P([]);get more(){return W(this.#r)}set more(e){F(this.#r,e)}#i=P(null);get position(){return W(this.#i)}set position(e){F(this.#i,e,!0)}#a=P(0);get layer(){return W(this.#a)}set layer(e){F(this.#a,e,!0)}#o=P(0);get head(){return W(this.#o)}set head(e){F(this.#o,e,!0)}#s=P(``);get step(){return W(this.#s)}set step(e){F(this.#s,e,!0)}#c=P(``);get tour(){return W(this.#c)}set tour(e){F(this.#c,e,!0)}#l=P(!1);get own(){return W(this.#l)}set own(e){F(this.#l,e,!0)}#u=P(!1);get present(){return W(this.#u)}set present(e){F(this.#u,e,!0)}#d=P(!1);get playing(){return W(this.#d)}set playing(e){F(this.#d,e,!0)}#f=P(null);get beside(){return W(this.#f)}set beside(e){F(this.#f,e)}#p=P(sn({}));get settings(){return W(this.#p)}set settings(e){F(this.#p,e,!0)}#m=P(null);get notOpened(){return W(this.#m)}set notOpened(e){F(this.#m,e)}#h=P(null);get ready(){return W(this.#h)}set ready(e){F(this.#h,e,!0)}#g=P([]);get cut(){return W(this.#g)}set cut(e){F(this.#g,e)}past=new vc(()=>this.#S(),e=>this.#C(e));#_=null;#v=null;#y=P(0);#b=[];get untouched(){return this.text===Sc.text&&!this.more.length}get trace(){return this.#_?.value??null}get failure(){return this.#_?.failure??null}get busy(){return this.#_?.busy??!0}get current(){let e=this.trace?.asked;return e?.model===this.model&&e.text===this.text&&e.more===this.more}get tokens(){return this.trace?.tokens??[]}get at(){let e=Math.max(0,this.tokens.length-1);return Math.min(this.position??e,e)}get atLayer(){return Math.min(this.layer,(this.trace?.shape.layers??1)-1)}get atHead(){return Math.min(this.head,(this.trace?.shape.heads??1)-1)}setting(e,t,n=this.page){return this.settings[n]?.[e]??t}numeric(e,t){let n=Number(this.setting(e,String(t)));return Number.isFinite(n)?n:t}set(e,t,n=``,r=this.page){let i={...this.settings[r]};String(t)===String(n)?delete i[e]:i[e]=String(t),this.settings[r]=i}write(e){this.text=e,this.more=[],this.position=null;for(let e of Object.keys(this.settings))this.set(`tree`,``,``,e)}choose(e){let t=this.tokens.length-1;this.position=e>=t?null:Math.max(0,e)}unpick(){return this.more.length?(this.more=this.more.slice(0,-1),this.position=null,!0):!1}use(e){this.notOpened=null,e!==this.model&&this.more.length&&this.trace&&this.write(this.trace.text),this.model=e}go(e){e!==this.page&&(this.past.turn(),this.page=e,this.#S())}again(){rn(this.#y)}place(){let{page:e,model:t,text:n,more:r,position:i,layer:a,head:o,step:s,tour:c,own:l,present:u,beside:d}=this;return{page:e,model:t,text:n,more:r,position:i,layer:a,head:o,step:s,tour:c,own:l,present:u,beside:d,settings:{...this.settings[e]}}}show({page:e,settings:t,...n}){Object.assign(this,n,{page:e}),this.settings[e]=t}link(){return location.href.replace(/#.*$/s,``)+Na(this.place())}start(){let e=this.#C(this.past.settings);return Ha.remake=()=>(this.again(),new Promise(e=>this.#b.push(e))),this.past.start(),Mn(()=>{kn(()=>{Na(this.place());let e=setTimeout(()=>this.#S(),this.playing?xc:60);return()=>clearTimeout(e)}),this.#_=ao(()=>{let{model:e,text:t,more:n}=this;return W(this.#y),async r=>{try{this.ready!==e&&await co.wake(e,r)}catch(t){let n=this.trace?.model;if(!(t instanceof so)||n===void 0||n===e)throw t;return this.notOpened=t,this.model=n,this.trace}this.ready=e,this.trace||to(`tokens`,{model:e,text:t,ids:n},r).then(e=>this.cut=cc(e),()=>void 0);let[i,a]=await Za(()=>Promise.all([to(`traces`,{model:e,text:t,more:n},r),this.#x(e,r)]),()=>co.wake(e,r));for(let e of this.#b.splice(0))e();return{...i,map:a,shape:{...yc,...i.shape},tokens:cc(i.tokens),asked:{model:e,text:t,more:n}}}},{wait:bc})}),e}async#x(e,t){return this.#v?.model!==e&&(this.#v={model:e,map:await $a(`models/map`,{name:e},t)}),this.#v.map}#S(){let e=Na(this.place());(location.hash!==e||history.state===null)&&this.past.write(e,Xe(this.settings))}#C(e){let{lang:t,theme:n,...r}=Pa(location.hash,Sc);return e&&(this.settings={...e}),this.show(r),{lang:t,theme:n}}};function wc(e,t=0){return Ec((e,t,n)=>$a(`traces/${e}/${t.view}`,t.query,n),e,t)}function Tc(e){return Ec((e,t,n)=>eo(`traces/${e}/${t.view}`,t.query,n),e,0)}function Ec(e,t,n){return ao(()=>{let n=Cc.trace,r=t();return n&&r?async t=>({...await e(n.id,r,t),of:n.id,view:r.view,query:r.query}):null},{wait:n})}var Dc=K(`<span class="stacked"><span> </span><small> </small></span>`),Oc=K(`<span><!></span>`);function kc(e,t){$e(t,!0);let n=Q(t,`muted`,3,!1),r=M(()=>pc(t.token));var i=Oc();let a;var o=L(i),s=e=>{var t=Dc(),n=L(t),i=R(n,!0),a=R(z(n),!0);k(t),B(()=>{J(i,W(r).above),J(a,W(r).below)}),q(e,t)},c=e=>{var n=Zr();B(e=>J(n,e),[()=>fc(t.token)]),q(e,n)};Y(o,e=>{W(r)?e(s):e(c,-1)}),k(i),B(e=>{a=zi(i,1,`chip svelte-see5k`,null,a,{muted:n()}),Z(i,`title`,e)},[()=>`${lc(t.token)} · ${t.token.bytes}`]),q(e,i),et()}var Ac=K(`<data class="num svelte-k3n68y"> </data>`);function jc(e,t){$e(t,!0);let n=Q(t,`as`,3,`number`),r=Q(t,`digits`,3,3);var i=Ac(),a=R(i,!0);B(e=>{ia(i,t.value??``),J(a,e)},[()=>n()===`percent`?nc(t.value):n()===`count`&&t.value!==null?ic(t.value):tc(t.value,r())]),q(e,i),et()}var Mc=K(`<span class="name svelte-19gqjhy"> </span>`),Nc=K(`<!><span aria-hidden="true">→</span><!>`,1),Pc=K(`<span class="apart svelte-19gqjhy"><span class="hidden"> </span><!></span>`),Fc=K(`<span class="what svelte-19gqjhy"><!> <!></span> <span class="number left svelte-19gqjhy"><!></span> <span class="track svelte-19gqjhy" aria-hidden="true"><span class="span svelte-19gqjhy"></span> <span class="end a svelte-19gqjhy"></span> <span class="end b svelte-19gqjhy"></span></span> <span class="number right svelte-19gqjhy"><!></span> <!>`,1),Ic=K(`<li><!></li>`),Lc=K(`<ol class="differences svelte-19gqjhy"></ol>`);function Rc(e,t){$e(t,!0);let n=Q(t,`apart`,3,!1),r=Q(t,`naming`,3,e=>e.name??``),i=M(()=>t.rows.flatMap(e=>[e.left??0,e.right??0])),a=M(()=>Math.min(0,...W(i))),o=M(()=>Math.max(1e-9,Math.max(0,...W(i))-W(a))),s=e=>100*((e??0)-W(a))/W(o),c=e=>(e.right??0)>(e.left??0)?`more`:(e.right??0)<(e.left??0)?`less`:`alike`;var l=Lc();yi(l,21,()=>t.rows,hi,(e,i)=>{let a=M(()=>{let[e,t]=W(i).tokens??[null,null];return{left:e,right:t}});var o=Ic();Oi(L(o),()=>t.onpick?`button`:`div`,!1,(e,o)=>{sa(e,e=>({role:t.onpick?`button`:void 0,class:`row ${e??``}`,onclick:t.onpick?()=>t.onpick?.(W(i)):void 0}),[()=>c(W(i))],void 0,void 0,`svelte-19gqjhy`);var l=Fc(),u=_n(l),d=L(u),f=e=>{var t=Mc(),n=R(t,!0);B(e=>J(n,e),[()=>r()(W(i))]),q(e,t)};Y(d,e=>{W(i).name&&e(f)});var p=z(d,2),m=e=>{var t=Nc(),n=_n(t);kc(n,{get token(){return W(a).left}}),kc(z(n,2),{get token(){return W(a).right}}),q(e,t)},h=e=>{{let t=M(()=>W(a).left??W(a).right);kc(e,{get token(){return W(t)}})}};Y(p,e=>{W(a).left&&W(a).right&&!W(i).same?e(m):(W(a).left??W(a).right)&&e(h,1)}),k(u);var g=z(u,2),_=L(g),v=e=>{q(e,Zr(`–`))},y=e=>{jc(e,{get value(){return W(i).left},get as(){return t.unit}})};Y(_,e=>{W(i).left===null?e(v):e(y,-1)}),k(g);var b=z(g,2),x=L(b);let S;var ee=z(x,2);let C;var te=z(ee,2);let ne;k(b);var w=z(b,2),re=L(w),ie=e=>{q(e,Zr(`–`))},ae=e=>{jc(e,{get value(){return W(i).right},get as(){return t.unit}})};Y(re,e=>{W(i).right===null?e(ie):e(ae,-1)}),k(w);var oe=z(w,2),se=e=>{var t=Pc(),n=L(t),r=R(n,!0);jc(z(n),{get value(){return W(i).change},as:`percent`}),k(t),B((e,n)=>{Z(t,`title`,e),J(r,n)},[()=>$(`beside.apart`),()=>$(`beside.apart`)]),q(e,t)};Y(oe,e=>{n()&&e(se)}),B((e,t,n,r)=>{S=X(x,``,S,{left:e,width:t}),C=X(ee,``,C,{left:n}),ne=X(te,``,ne,{left:r})},[()=>`${Math.min(s(W(i).left),s(W(i).right))}%`,()=>`${Math.abs(s(W(i).left)-s(W(i).right))}%`,()=>`${s(W(i).left)??``}%`,()=>`${s(W(i).right)??``}%`]),q(o,l)}),k(o),q(e,o)}),k(l),B(()=>Z(l,`aria-label`,t.label)),q(e,l),et()}var zc=K(`<strong class="svelte-ms50n7"> </strong>`),Bc=K(`<strong class="svelte-ms50n7"> </strong> <p> </p>`,1),Vc=K(`<!> <strong lang="en" class="svelte-ms50n7"> </strong> <p lang="en"> </p>`,1),Hc=K(`<button class="button"> </button>`),Uc=K(`<div role="alert"><!> <!> <!></div>`);function Wc(e,t){$e(t,!0);let n=Q(t,`model`,3,``),r=M(()=>t.failure.values??{}),i=M(()=>t.failure.code!==`mistake`&&Xs(`errors.${t.failure.code}`)),a=M(()=>W(i)&&Xs(`errors.${t.failure.code}_remedy`)?$(`errors.${t.failure.code}_remedy`,W(r)):t.failure.remedy);var o=Uc();let s;var c=L(o),l=e=>{var t=zc(),r=R(t,!0);B(e=>J(r,e),[()=>$(`errors.model`,{name:n()})]),q(e,t)};Y(c,e=>{n()&&e(l)});var u=z(c,2),d=e=>{var n=Bc(),i=_n(n),o=R(i,!0),s=R(z(i,2),!0);B(e=>{J(o,e),J(s,W(a))},[()=>$(`errors.${t.failure.code}`,W(r))]),q(e,n)},f=e=>{var n=Vc(),r=_n(n),i=e=>{var t=zc(),n=R(t,!0);B(e=>J(n,e),[()=>$(`errors.mistake`)]),q(e,t)};Y(r,e=>{Ys.language!==`en`&&e(i)});var a=z(r,2),o=R(a,!0),s=R(z(a,2),!0);B(()=>{J(o,t.failure.what),J(s,t.failure.remedy)}),q(e,n)};Y(u,e=>{W(i)?e(d):e(f,-1)});var p=z(u,2),m=e=>{var n=Hc(),r=R(n,!0);B(e=>J(r,e),[()=>$(`shell.retry`)]),G(`click`,n,function(...e){t.retry?.apply(this,e)}),q(e,n)};Y(p,e=>{t.retry&&e(m)}),k(o),B(()=>s=zi(o,1,`failed svelte-ms50n7`,null,s,{calm:t.failure.code===`not_in_site`})),q(e,o),et()}Vr([`click`]);var Gc=new class{#e=P([]);get lines(){return W(this.#e)}set lines(e){F(this.#e,e)}#t=P(0);get x(){return W(this.#t)}set x(e){F(this.#t,e,!0)}#n=P(0);get y(){return W(this.#n)}set y(e){F(this.#n,e,!0)}show(e,t,...n){this.x=e,this.y=t,this.lines=n}hide(){this.lines.length&&(this.lines=[])}},Kc=K(`<div> </div>`),qc=K(`<div class="tip svelte-z9vo21" aria-hidden="true"></div>`);function Jc(e,t){$e(t,!0);let n=P(0),r=P(0),i=M(()=>Math.max(8,Math.min(Gc.x+14,innerWidth-W(n)-12))),a=M(()=>Gc.y+18+W(r)>innerHeight?Gc.y-W(r)-10:Gc.y+18);var o=Qr(),s=_n(o),c=e=>{var t=qc();let o;yi(t,21,()=>Gc.lines,hi,(e,t,n)=>{var r=Kc();zi(r,1,`svelte-z9vo21`,null,{},{first:n===0});var i=R(r,!0);B(()=>J(i,W(t))),q(e,r)}),k(t),B(()=>o=X(t,``,o,{left:`${W(i)??``}px`,top:`${W(a)??``}px`})),ga(t,`clientWidth`,e=>F(n,e)),ga(t,`clientHeight`,e=>F(r,e)),q(e,t)};Y(s,e=>{Gc.lines.length&&e(c)}),q(e,o),et()}var Yc=Xr(`<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false" class="svelte-159u9tj"></svg>`);function Xc(e,t){let n=Q(t,`size`,3,18);var r=Yc();Ti(r,()=>t.paths,!0),k(r),B(()=>{Z(r,`width`,n()),Z(r,`height`,n())}),q(e,r)}var Zc={edit:`<path d="M4 20h4L19 9l-4-4L4 16v4Z"/><path d="m13 7 4 4"/>`,save:`<path d="M12 4v11m0 0-4-4m4 4 4-4M5 20h14"/>`,close:`<path d="m6 6 12 12M18 6 6 18"/>`,up:`<path d="m6 15 6-6 6 6"/>`,down:`<path d="m6 9 6 6 6-6"/>`,auto:`<circle cx="12" cy="12" r="8"/><path d="M12 4a8 8 0 0 1 0 16Z" fill="currentColor"/>`,light:`<circle cx="12" cy="12" r="4"/><path d="M12 3v2m0 14v2M3 12h2m14 0h2M5.6 5.6 7 7m10 10 1.4 1.4M5.6 18.4 7 17M17 7l1.4-1.4"/>`,dark:`<path d="M20 14.5A8 8 0 1 1 9.5 4a6.5 6.5 0 0 0 10.5 10.5Z"/>`,help:`<circle cx="12" cy="12" r="9"/><path d="M9.5 9.5a2.5 2.5 0 1 1 3.6 2.2c-.8.4-1.1.9-1.1 1.8M12 17h.01"/>`,link:`<path d="M10 14a4 4 0 0 0 6 .4l3-3a4 4 0 0 0-5.7-5.7l-1 1M14 10a4 4 0 0 0-6-.4l-3 3a4 4 0 0 0 5.7 5.7l1-1"/>`,dice:`<rect x="4" y="4" width="16" height="16" rx="3"/><path d="M9 9h.01M15 15h.01M15 9h.01M9 15h.01"/>`,plus:`<path d="M12 5v14M5 12h14"/>`,minus:`<path d="M5 12h14"/>`,back:`<path d="m14 6-6 6 6 6"/>`,tour:`<path d="M6 21V4m0 1h11l-2.5 3.5L17 12H6"/>`,sides:`<rect x="4" y="5" width="7" height="14" rx="1.5"/><rect x="13" y="5" width="7" height="14" rx="1.5"/>`,present:`<rect x="4" y="5" width="16" height="11" rx="1.5"/><path d="M12 16v2m-4 3 4-3 4 3"/>`,on:`<path d="m10 6 6 6-6 6"/>`},Qc=K(`<span class="stacked"><span> </span><small> </small></span>`),$c=K(`<li><button><!></button></li>`),el=K(`<ul class="chips svelte-vljw4v"></ul>`);function tl(e,t){$e(t,!0);let n=Q(t,`picked`,3,1/0),r=Q(t,`shares`,3,null),i=Q(t,`marks`,3,null),a;function o(e){let n=e.key===`ArrowRight`?t.chosen+1:e.key===`ArrowLeft`?t.chosen-1:e.key===`Home`?0:e.key===`End`?t.tokens.length-1:null;if(n===null||e.shiftKey||e.altKey||e.ctrlKey||e.metaKey)return;e.preventDefault(),e.stopPropagation();let r=Math.max(0,Math.min(t.tokens.length-1,n));t.onchoose(r),a.querySelectorAll(`button`)[r]?.focus()}var s=el();yi(s,21,()=>t.tokens,hi,(e,a,o)=>{let s=M(()=>pc(W(a)));var c=$c();let l;var u=L(c);let d,f;var p=L(u),m=e=>{var t=Qc(),n=L(t),r=R(n,!0),i=R(z(n),!0);k(t),B(()=>{J(r,W(s).above),J(i,W(s).below)}),q(e,t)},h=e=>{var t=Zr();B(e=>J(t,e),[()=>fc(W(a))]),q(e,t)};Y(p,e=>{W(s)?e(m):e(h,-1)}),k(u),k(c),B((e,i,a,s)=>{l=zi(c,1,`svelte-vljw4v`,null,l,{break:e}),Z(u,`tabindex`,o===t.chosen?0:-1),Z(u,`aria-pressed`,o===t.chosen),Z(u,`title`,i),Z(u,`aria-label`,a),d=zi(u,1,`svelte-vljw4v`,null,d,{chosen:o===t.chosen,odd:o%2,picked:o>=n(),shared:r()!==null,marked:s}),f=X(u,``,f,{"--share":r()?r()[o]:void 0})},[()=>mc(W(a)),()=>`${lc(W(a))} · ${W(a).bytes}`,()=>$(`shell.token_at`,{n:o,token:W(a).text?.trim()||fc(W(a))})+(i()?.has(o)?`, ${$(`beside.differs`)}`:``),()=>i()?.has(o)]),G(`click`,u,()=>t.onchoose(o)),Br(`pointerenter`,u,()=>t.onpoint?.(o)),q(e,c)}),k(s),va(s,e=>a=e,()=>a),B(()=>Z(s,`aria-label`,t.label)),G(`keydown`,s,o),Br(`pointerleave`,s,()=>t.onpoint?.(null)),q(e,s),et()}Vr([`keydown`,`click`]);var nl=null;function rl(e,t,n=400){return nl??=document.createElement(`canvas`).getContext(`2d`),nl.font=`${n} ${t}px ${getComputedStyle(document.documentElement).getPropertyValue(`--mono`)}`,nl.measureText(e).width}function il(e,t,n=12){return Math.max(0,...e.map((r,i)=>Math.min(76,rl(r,n,700))*.58+6-(e.length-i-.5)*t))}function al(e){let t=requestAnimationFrame(e);return()=>cancelAnimationFrame(t)}Je();var ol=e=>e.replace(/^blocks\.\d+\./,`blocks.*.`),sl=(e,t)=>e.places.find(e=>e.name===ol(t)),cl=(e,t=[])=>t.every(t=>e.views.includes(t)),ll=K(`<label><span class="label svelte-16nx1z"> </span> <input type="range" class="svelte-16nx1z"/> <output class="svelte-16nx1z"> </output></label>`);function ul(e,t){$e(t,!0);let n=Q(t,`step`,3,1),r=Q(t,`log`,3,!1),i=Q(t,`shown`,19,()=>String(t.value)),a=Q(t,`compact`,3,!1),o=M(()=>r()?t.max>t.min?Math.round(200*Math.log(t.value/t.min)/Math.log(t.max/t.min)):0:t.value);function s(e){let i=Number(e.currentTarget.value);if(!r())return t.onchange(i);let a=t.min*(t.max/t.min)**(i/200);t.onchange(Math.min(t.max,Math.max(t.min,n()>=1?Math.round(a):Math.round(a/n())*n())))}var c=ll();let l;var u=L(c),d=R(u,!0),f=z(u,2);ra(f);var p=R(z(f,2),!0);k(c),B(()=>{l=zi(c,1,`slider svelte-16nx1z`,null,l,{compact:a()}),J(d,t.label),Z(f,`min`,r()?0:t.min),Z(f,`max`,r()?200:t.max),Z(f,`step`,r()?1:n()),ia(f,W(o)),f.disabled=t.max<=t.min,Z(f,`aria-valuetext`,i()),J(p,i())}),G(`input`,f,s),q(e,c),et()}Vr([`input`]);var dl=500,fl=400,pl=new class{#e=P(null);get now(){return W(this.#e)}set now(e){F(this.#e,e)}get left(){let{share:e,seconds:t}=this.now??{share:null,seconds:0};return e&&e>.05?Math.ceil(t*(1-e)/e):null}watch(){let e=setTimeout(r,dl),t=e=>void(this.now=e),n=!1;async function r(){try{let e=await(await Ga(`api/progress`)).json();n||t(e)}catch{n||t(null)}n||(e=setTimeout(r,fl))}return()=>{n=!0,clearTimeout(e),t(null)}}},ml=`cutaway.stage`;function hl(){try{return JSON.parse(sessionStorage.getItem(ml)??`null`)}catch{return null}}function gl(e){try{e?sessionStorage.setItem(ml,JSON.stringify(e)):sessionStorage.removeItem(ml)}catch{}}var _l=new class{#e=P(hl());get begun(){return W(this.#e)}set begun(e){F(this.#e,e)}#t=P(!1);get listening(){return W(this.#t)}set listening(e){F(this.#t,e,!0)}#n=M(()=>this.begun?`${this.begun.address??location.href.replace(/#.*$/s,``)}#/remote?token=${this.begun.token}`:``);get link(){return W(this.#n)}set link(e){F(this.#n,e)}async begin(){this.begun||=await to(`stage`,{}),gl(this.begun)}listen(e){if(!this.begun)return()=>void 0;let t=new EventSource(`api/stage/${this.begun.token}/orders`);return t.onopen=()=>this.listening=!0,t.onmessage=({data:t})=>e(JSON.parse(t).do),t.onerror=()=>{this.listening=!1,t.readyState===EventSource.CLOSED&&this.#r().then(e=>e&&this.forget())},()=>{this.listening=!1,t.close()}}#r(){return fetch(`api/stage/${this.begun?.token}`,{method:`POST`,headers:{"Content-Type":`application/json`},body:`{}`}).then(e=>e.status>=400&&e.status<500,()=>!1)}forget(){this.begun=null,gl(null)}tell(e){this.begun&&fetch(`api/stage/${this.begun.token}`,{method:`POST`,headers:{"Content-Type":`application/json`},body:JSON.stringify(e)}).catch(()=>void 0)}},vl=K(`<label><input type="radio" class="svelte-1h87bzl"/> </label>`),yl=K(`<fieldset class="svelte-1h87bzl"><legend> </legend> <div class="options svelte-1h87bzl"></div></fieldset>`);function bl(e,t){let n=$r();$e(t,!0);let r=Q(t,`hideLabel`,3,!0);var i=yl(),a=L(i);let o;var s=R(a,!0),c=z(a,2);yi(c,21,()=>t.options,e=>e.value,(e,r)=>{var i=vl();let a;var o=L(i);ra(o);var s=z(o);k(i),B(()=>{a=zi(i,1,`svelte-1h87bzl`,null,a,{chosen:W(r).value===t.value}),Z(o,`name`,n),ia(o,W(r).value),aa(o,W(r).value===t.value),J(s,` ${W(r).label??``}`)}),G(`change`,o,()=>t.onchange(W(r).value)),q(e,i)}),k(c),k(i),B(()=>{o=zi(a,1,`svelte-1h87bzl`,null,o,{hidden:r()}),J(s,t.label)}),q(e,i),et()}Vr([`change`]);function xl(e){let t=e.trim().replace(`#`,``);return[0,2,4].map(e=>parseInt(t.slice(e,e+2),16))}var Sl=e=>e<=.04045?e/12.92:((e+.055)/1.055)**2.4,Cl=e=>e<=.0031308?e*12.92:1.055*e**(1/2.4)-.055;function wl([e,t,n]){let[r,i,a]=[Sl(e/255),Sl(t/255),Sl(n/255)],o=Math.cbrt(.4122214708*r+.5363325363*i+.0514459929*a),s=Math.cbrt(.2119034982*r+.6806995451*i+.1073969566*a),c=Math.cbrt(.0883024619*r+.2817188376*i+.6299787005*a);return[.2104542553*o+.793617785*s-.0040720468*c,1.9779984951*o-2.428592205*s+.4505937099*c,.0259040371*o+.7827717662*s-.808675766*c]}function Tl([e,t,n]){let r=(e+.3963377774*t+.2158037573*n)**3,i=(e-.1055613458*t-.0638541728*n)**3,a=(e-.0894841775*t-1.291485548*n)**3;return[4.0767416621*r-3.3077115913*i+.2309699292*a,-1.2684380046*r+2.6097574011*i-.3413193965*a,-.0041960863*r-.7034186147*i+1.707614701*a].map(e=>Math.round(255*Math.min(1,Math.max(0,Cl(e)))))}function El(e){let t=e.map(e=>wl(xl(e))),n=new Uint32Array(256);for(let e=0;e<256;e++){let r=e/255*(t.length-1),i=Math.min(Math.floor(r),t.length-2),a=r-i,[o,s,c]=Tl(t[i].map((e,n)=>e+(t[i+1][n]-e)*a));n[e]=(255<<24|c<<16|s<<8|o)>>>0}return n}var Dl=e=>`#${[e&255,e>>8&255,e>>16&255].map(e=>e.toString(16).padStart(2,`0`)).join(``)}`,Ol=(e,t=1)=>Number.isFinite(e)&&t>0?Math.round(255*Math.min(1,Math.max(0,e/t))**.6):0,kl=(e,t)=>t>0&&!Number.isNaN(e)?Math.round(127.5+127.5*Math.max(-1,Math.min(1,e/t))):128;function Al(e,t){let n=new Float32Array(e.length);for(let r=0;r<e.length;r+=t){let i=jl(e.subarray(r,r+t));if(i>0)for(let a=r;a<r+t;a++)n[a]=e[a]/i}return n}function jl(e){let t=0;for(let n=0;n<e.length;n++){let r=Math.abs(e[n]);r>t&&r<1e30&&(t=r)}return t}function Ml(e,t){let n=e.length,r=new Float32Array(Math.min(t,n));for(let t=0;t<r.length;t++){let i=Math.floor(t*n/r.length),a=Math.max(i+1,Math.floor((t+1)*n/r.length)),o=e[i]??0;for(let t=i+1;t<a;t++)Math.abs(e[t])>Math.abs(o)&&(o=e[t]);r[t]=o}return r}function Nl(e,t,n,r,i){let a=Math.min(r.size,t-r.row),o=Math.min(r.size,n-r.column),s=Math.min(a,i),c=Math.min(o,i),l=new Float32Array(s*c);if(s===a&&c===o){for(let t=0;t<a;t++){let i=(r.row+t)*n+r.column;l.set(e.subarray(i,i+o),t*o)}return{rows:a,columns:o,values:l}}l.fill(-1/0);for(let t=0;t<a;t++){let i=Math.floor(t*s/a),u=(r.row+t)*n+r.column;for(let t=0;t<o;t++){let n=i*c+Math.floor(t*c/o),r=e[u+t];r>l[n]&&(l[n]=r)}}return{rows:s,columns:c,values:l}}function Pl(e,t,n,r,i){let a=(t,n,r)=>Math.max(0,Math.min(Math.max(0,r-e.size),n<t?n:n>=t+e.size?n-e.size+1:t));return{...e,row:a(e.row,t,r),column:a(e.column,n,i)}}var Fl=new class{#e=M(()=>{Ys.dark,document.documentElement.dataset.theme=Ys.dark?`dark`:`light`;let e=getComputedStyle(document.documentElement),t=(...t)=>El(t.map(t=>e.getPropertyValue(`--${t}`)));return{share:t(`share-0`,`share-1`,`share-2`),signed:t(`below`,`below-1`,`middle`,`above-1`,`above`),masked:El([e.getPropertyValue(`--sunken`),e.getPropertyValue(`--sunken`)])[0]}});get share(){return W(this.#e).share}get signed(){return W(this.#e).signed}get masked(){return W(this.#e).masked}},Il=K(`<span> </span>`),Ll=K(`<span class="axis svelte-vkkduy"> </span>`),Rl=K(`<span class="axis down svelte-vkkduy"> </span>`),zl=K(`<span class="band svelte-vkkduy"></span>`),Bl=K(`<span class="zoom svelte-vkkduy"><button class="button"><!></button> <button class="button"><!></button></span>`),Vl=K(`<div class="heatmap svelte-vkkduy"><div class="plot svelte-vkkduy"><div class="corner"></div> <div class="columns svelte-vkkduy" aria-hidden="true"><!></div> <div class="rows svelte-vkkduy" aria-hidden="true"><!></div>  <div class="ground svelte-vkkduy" role="application" tabindex="0"><canvas class="svelte-vkkduy"></canvas> <!> <!></div></div> <div class="below svelte-vkkduy"><span class="legend svelte-vkkduy"><span> </span> <span class="ramp svelte-vkkduy"></span> <span> </span></span> <!></div> <p class="hidden" aria-live="polite"> </p></div>`);function Hl(e,t){$e(t,!0);let n=Q(t,`rowTitle`,3,``),r=Q(t,`columnTitle`,3,``),i=Q(t,`byRow`,3,``),a=Q(t,`chosen`,3,null),o=Q(t,`largestSize`,3,640),s=P(0),c=P(void 0),l=P({row:0,column:0,size:1}),u=P(null),d=null,f=M(()=>Math.max(t.rows,t.columns));kn(()=>{t.rows,t.columns,F(l,{row:0,column:0,size:Math.max(t.rows,t.columns)})});let p=M(()=>!!t.rowTokens&&W(l).size>0),m=M(()=>Math.max(1,Math.ceil(12/(Math.min(W(s)-92,o())/W(l).size)))),h=M(()=>Math.min(W(l).size,t.columns-W(l).column)),g=M(()=>Math.min(W(l).size,t.rows-W(l).row)),_=(e,t)=>Array.from({length:t},(t,n)=>e+n).filter(e=>e%W(m)===0),v=M(()=>W(p)?_(W(l).row,W(g)):[]),y=M(()=>W(p)?_(W(l).column,W(h)):[]),b=(e,t)=>{let n=e?.[t]?fc(e[t]):String(t);return W(m)>1?`${t} ${n}`:n},x=M(()=>W(p)?il(W(y).slice(-64).map(e=>b(t.columnTokens,e)),12):0),S=M(()=>W(p)?84:18),ee=M(()=>Math.max(40,Math.min(W(s)-W(S)-2-W(x),o()))),C=M(()=>W(ee)/W(l).size),te=M(()=>i()?Al(t.values,t.columns):t.values),ne=M(()=>jl(W(te))),w=M(()=>W(u)??a()),re=M(()=>W(w)?t.describe(W(w).row,W(w).column).join(`, `):``);kn(()=>{if(!W(c)||!W(s))return;let e=Nl(W(te),t.rows,t.columns,W(l),Math.round(W(ee)*devicePixelRatio));W(c).width=e.columns,W(c).height=e.rows;let n=W(c).getContext(`2d`),r=n.createImageData(e.columns,e.rows),i=new Uint32Array(r.data.buffer),{share:a,signed:o,masked:u}=Fl;for(let n=0;n<i.length;n++){let r=e.values[n];i[n]=r<-1e4?u:t.kind===`share`?a[Ol(r,W(ne))]:o[kl(r,W(ne))]}n.putImageData(r,0,0)});function ie(e){return{row:Math.max(0,Math.min(t.rows-1,W(l).row+Math.floor(e.offsetY/W(C)))),column:Math.max(0,Math.min(t.columns-1,W(l).column+Math.floor(e.offsetX/W(C))))}}function ae(e,n){F(u,e),t.onpoint?.(e),e&&n?Gc.show(n.clientX,n.clientY,...t.describe(e.row,e.column)):Gc.hide()}function oe(e){if(d&&e.buttons){let n=(e,t,n)=>Math.round(Math.max(0,Math.min(n-W(l).size,e-t/W(C))));F(l,{...W(l),row:n(d.row,e.clientY-d.y,t.rows),column:n(d.column,e.clientX-d.x,t.columns)}),Gc.hide()}else ae(ie(e),e)}function se(e){let n=ie(e);d=W(l).size<W(f)?{x:e.clientX,y:e.clientY,row:W(l).row,column:W(l).column}:null,addEventListener(`pointerup`,r=>{d=null,Math.hypot(r.clientX-e.clientX,r.clientY-e.clientY)<4&&t.onchoose?.(n.row,n.column)},{once:!0})}function ce(e,n=W(w)){let r=Math.round(Math.max(Math.min(8,W(f)),Math.min(W(f),W(l).size*e)));if(r===W(l).size)return;let i=n??{row:W(l).row+W(l).size/2,column:W(l).column+W(l).size/2},a=(e,t)=>Math.round(Math.max(0,Math.min(t-r,e-r/2)));F(l,{size:r,row:a(i.row,t.rows),column:a(i.column,t.columns)})}function le(e){e.ctrlKey&&(e.preventDefault(),ce(e.deltaY>0?1.25:.8,ie(e)))}function ue(e){let n={ArrowUp:[-1,0],ArrowDown:[1,0],ArrowLeft:[0,-1],ArrowRight:[0,1]}[e.key];if(e.key===`+`||e.key===`=`)ce(.5);else if(e.key===`-`)ce(2);else if(n&&!e.shiftKey){let e=a()??{row:0,column:0},r=Math.max(0,Math.min(t.rows-1,e.row+n[0])),i=Math.max(0,Math.min(t.columns-1,e.column+n[1]));F(u,null),F(l,Pl(W(l),r,i,t.rows,t.columns)),t.onchoose?.(r,i)}else return;e.preventDefault(),e.stopPropagation()}let de=M(()=>{Ys.dark;let e=t.kind===`share`?Fl.share:Fl.signed;return`linear-gradient(90deg, ${Array.from({length:11},(e,n)=>t.kind===`share`?Ol(n/10):Math.round(255*n/10)).map(t=>Dl(e[t])).join(`, `)})`});var fe=Vl(),pe=L(fe);let me;var he=z(L(pe),2);let ge;var _e=L(he),ve=e=>{var n=Qr();yi(_n(n),16,()=>W(y),e=>e,(e,n)=>{var r=Il();let i,a;var o=R(r,!0);B(e=>{i=zi(r,1,`label column svelte-vkkduy`,null,i,{lit:W(w)?.column===n}),a=X(r,``,a,{"max-width":`76px`,left:`${(n-W(l).column+.5)*W(C)}px`}),J(o,e)},[()=>b(t.columnTokens,n)]),q(e,r)}),q(e,n)},ye=e=>{var t=Ll(),n=R(t);B(()=>J(n,`${r()??``} →`)),q(e,t)};Y(_e,e=>{W(p)?e(ve):e(ye,-1)}),k(he);var T=z(he,2);let be;var xe=L(T),Se=e=>{var n=Qr();yi(_n(n),16,()=>W(v),e=>e,(e,n)=>{var r=Il();let i,a;var o=R(r,!0);B((e,t)=>{i=zi(r,1,`label row svelte-vkkduy`,null,i,{lit:W(w)?.row===n}),a=X(r,``,a,{top:e}),J(o,t)},[()=>`${Math.max(6,Math.min(W(g)*W(C)-6,(n-W(l).row+.5)*W(C)))}px`,()=>b(t.rowTokens,n)]),q(e,r)}),q(e,n)},Ce=e=>{var t=Rl(),r=R(t);B(()=>J(r,`${n()??``} →`)),q(e,t)};Y(xe,e=>{W(p)?e(Se):e(Ce,-1)}),k(T);var we=z(T,2);let Te;var Ee=L(we);va(Ee,e=>F(c,e),()=>W(c));var E=z(Ee,2),De=e=>{var t=zl();let n;B(e=>n=X(t,``,n,{top:`${(W(w).row-W(l).row)*W(C)}px`,height:e,left:`0`,right:`0`}),[()=>`${Math.max(W(C),1.5)}px`]),q(e,t)};Y(E,e=>{W(w)&&W(w).row>=W(l).row&&W(w).row<W(l).row+W(g)&&e(De)});var D=z(E,2),O=e=>{var t=zl();let n;B(e=>n=X(t,``,n,{left:`${(W(w).column-W(l).column)*W(C)}px`,width:e,top:`0`,bottom:`0`}),[()=>`${Math.max(W(C),1.5)}px`]),q(e,t)};Y(D,e=>{W(w)&&W(w).column>=W(l).column&&W(w).column<W(l).column+W(h)&&e(O)}),k(we),k(pe);var Oe=z(pe,2);let ke;var Ae=L(Oe),je=L(Ae),Me=R(je,!0),Ne=z(je,2);let Pe;var Fe=R(z(Ne,2),!0);k(Ae);var Ie=z(Ae,2),Le=e=>{var t=Bl(),n=L(t);Xc(L(n),{get paths(){return Zc.minus},size:14}),k(n);var r=z(n,2);Xc(L(r),{get paths(){return Zc.plus},size:14}),k(r),k(t),B((e,t)=>{n.disabled=W(l).size>=W(f),Z(n,`aria-label`,e),r.disabled=W(l).size<=8,Z(r,`aria-label`,t)},[()=>$(`shell.zoom_out`),()=>$(`shell.zoom_in`)]),G(`click`,n,()=>ce(2)),G(`click`,r,()=>ce(.5)),q(e,t)};Y(Ie,e=>{W(f)>24&&e(Le)}),k(Oe);var Re=R(z(Oe,2),!0);k(fe),B((e,n,r,i)=>{me=X(pe,``,me,{"grid-template-columns":`${W(S)??``}px ${W(ee)??``}px`}),ge=X(he,``,ge,{height:W(p)?W(m)>1?`88px`:`70px`:`16px`}),be=X(T,``,be,{height:`${W(g)*W(C)}px`}),Z(we,`aria-roledescription`,e),Z(we,`aria-label`,`${t.label??``} ${n??``}`),Te=X(we,``,Te,{width:`${W(h)*W(C)}px`,height:`${W(g)*W(C)}px`}),ke=X(Oe,``,ke,{"padding-left":`${W(S)??``}px`}),J(Me,r),Pe=X(Ne,``,Pe,{background:W(de)}),J(Fe,i),J(Re,W(re))},[()=>$(`shell.table`),()=>$(`shell.table_keys`),()=>t.kind===`share`?`0`:tc(-W(ne),2),()=>i()||tc(W(ne),2)]),G(`pointermove`,we,oe),G(`pointerdown`,we,se),Br(`pointerleave`,we,()=>ae(null)),Br(`wheel`,we,le),G(`keydown`,we,ue),ga(fe,`clientWidth`,e=>F(s,e)),q(e,fe),et()}Vr([`pointermove`,`pointerdown`,`keydown`,`click`]);var Ul=K(`<header class="svelte-1w8x7i0"><h2> </h2> <!></header>`),Wl=K(`<section class="panel svelte-1w8x7i0"><!> <!></section>`);function Gl(e,t){let n=Q(t,`title`,3,``);var r=Wl(),i=L(r),a=e=>{var r=Ul(),i=L(r),a=R(i,!0);Ei(z(i,2),()=>t.aside??f),k(r),B(()=>J(a,n())),q(e,r)};Y(i,e=>{n()&&e(a)}),Ei(z(i,2),()=>t.children),k(r),B(()=>Z(r,`data-tour`,t.tour)),q(e,r)}var Kl=e=>e.replace(/[&<>"']/g,e=>`&#${e.charCodeAt(0)};`).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g,``);function ql(e,t={},...n){let r=Object.entries(t).filter(([,e])=>e!==void 0).map(([e,t])=>` ${e}="${Kl(String(t))}"`).join(``);return n.length?`<${e}${r}>${n.join(``)}</${e}>`:`<${e}${r}/>`}function Jl(e,t,n,r={}){return ql(`text`,{x:e,y:t,...r},Kl(n))}function Yl(e,t,n,...r){let i=getComputedStyle(document.documentElement);return ql(`svg`,{xmlns:`http://www.w3.org/2000/svg`,viewBox:`0 0 ${e} ${t}`,width:e,height:t,"font-family":`system-ui, sans-serif`,"font-size":13,fill:i.getPropertyValue(`--ink`).trim()},ql(`title`,{},Kl(n)),ql(`rect`,{width:e,height:t,fill:i.getPropertyValue(`--paper`).trim()}),...r)}var Xl=e=>getComputedStyle(document.documentElement).getPropertyValue(`--${e}`).trim();function Zl(e,t){let n=document.createElement(`a`);n.href=URL.createObjectURL(t),n.download=e,n.click(),setTimeout(()=>URL.revokeObjectURL(n.href),1e4)}async function Ql(e){let t=new Image;t.src=`data:image/svg+xml;charset=utf-8,${encodeURIComponent(e)}`,await t.decode();let n=document.createElement(`canvas`),r=Math.min(2,8e3/Math.max(t.width,t.height));return n.width=Math.round(t.width*r),n.height=Math.round(t.height*r),n.getContext(`2d`).drawImage(t,0,0,n.width,n.height),new Promise((e,t)=>n.toBlob(n=>n?e(n):t(Error(`the picture could not be drawn`)),`image/png`))}var $l=K(`<p class="failed svelte-13e282r" role="alert"> </p>`),eu=K(`<details class="svelte-13e282r"><summary class="button svelte-13e282r"><!> </summary> <div class="menu svelte-13e282r"><button>PNG <span> </span></button> <button>SVG <span> </span></button> <button>JSON <span> </span></button> <!> <!></div></details>`);function tu(e,t){$e(t,!0);let n,r=P(``),i=()=>void(n.open=!1);async function a(e){F(r,``);try{e===`png`?Zl(`${t.name}.png`,t.pixels?await t.pixels():await Ql(t.svg())):e===`svg`?Zl(`${t.name}.svg`,new Blob([t.svg()],{type:`image/svg+xml`})):Zl(`${t.name}.json`,new Blob([JSON.stringify(t.data(),null,1)],{type:`application/json`})),i()}catch(e){F(r,String(e),!0)}}function o(e){e.key===`Escape`&&n.open&&(i(),n.querySelector(`summary`)?.focus(),e.stopPropagation())}function s(e){n.contains(e.relatedTarget)||i()}var c=eu(),l=L(c),u=L(l);Xc(u,{get paths(){return Zc.save},size:15});var d=z(u,1,!0);k(l);var p=z(l,2),m=L(p),h=R(z(L(m)),!0);k(m);var g=z(m,2),_=R(z(L(g)),!0);k(g);var v=z(g,2),y=R(z(L(v)),!0);k(v);var b=z(v,2);Ei(b,()=>t.more??f,()=>i);var x=z(b,2),S=e=>{var t=$l(),n=R(t,!0);B(()=>J(n,W(r))),q(e,t)};Y(x,e=>{W(r)&&e(S)}),k(p),k(c),va(c,e=>n=e,()=>n),B((e,t,n,r)=>{J(d,e),J(h,t),J(_,n),J(y,r)},[()=>t.label??$(`shell.save`),()=>$(`shell.save_png`),()=>$(`shell.save_svg`),()=>$(`shell.save_data`)]),G(`keydown`,c,o),G(`focusout`,c,s),G(`click`,m,()=>a(`png`)),G(`click`,g,()=>a(`svg`)),G(`click`,v,()=>a(`json`)),q(e,c),et()}Vr([`keydown`,`focusout`,`click`]);var nu=K(`<button class="term svelte-18zbsc8" type="button"> </button><span popover="" class="definition svelte-18zbsc8"><strong class="svelte-18zbsc8"> </strong> </span>`,1);function ru(e,t){let n=$r();$e(t,!0);let r=Q(t,`text`,3,``);var i=nu(),a=_n(i);let o;var s=R(a,!0),c=z(a);let l;var u=L(c),d=R(u,!0),f=z(u,1,!0);k(c),B((e,t,r)=>{Z(a,`popovertarget`,n),o=X(a,``,o,{"anchor-name":`--${n}`}),J(s,e),Z(c,`id`,n),l=X(c,``,l,{"position-anchor":`--${n}`}),J(d,t),J(f,r)},[()=>r()||$(`glossary.${t.name}`),()=>$(`glossary.${t.name}`),()=>$(`glossary.${t.name}_is`)]),q(e,i),et()}function iu(e,t){$e(t,!0);let n=Q(t,`values`,19,()=>({})),r=M(()=>$(t.message,n()).split(/\[(\w+)\|([^\]]+)\]/));var i=Qr();yi(_n(i),17,()=>W(r),hi,(e,t,n)=>{var i=Qr(),a=_n(i),o=e=>{var n=Zr();B(()=>J(n,W(t))),q(e,n)},s=e=>{ru(e,{get name(){return W(t)},get text(){return W(r)[n+1]}})};Y(a,e=>{n%3==0?e(o):n%3==1&&e(s,1)}),q(e,i)}),q(e,i),et()}var au=K(`<span class="mark svelte-1lsnt8o"></span>`),ou=K(`<div class="strip svelte-1lsnt8o" role="application" tabindex="0"><canvas class="svelte-1lsnt8o"></canvas> <!></div>`);function su(e,t){$e(t,!0);let n=Q(t,`height`,3,22),r=Q(t,`kind`,3,`residual`),i=P(0),a=P(void 0),o=P(null),s=M(()=>t.most??jl(t.values)),c=M(()=>Math.sqrt(Array.from(t.values).reduce((e,t)=>e+t*t,0))),l=M(()=>W(o)===null?$(`shell.vector`,{n:t.values.length,norm:tc(W(c))}):$(`shell.cell`,{n:W(o),value:tc(t.values[W(o)]),share:nc((t.values[W(o)]/(W(c)||1))**2)}));kn(()=>{if(!W(a)||!W(i))return;let e=Ml(t.values,W(i));W(a).width=e.length,W(a).height=1;let n=W(a).getContext(`2d`),r=n.createImageData(e.length,1),o=new Uint32Array(r.data.buffer);for(let t=0;t<e.length;t++)o[t]=Fl.signed[kl(e[t],W(s))];n.putImageData(r,0,0)});function u(e,n){F(o,e===null?null:Math.max(0,Math.min(t.values.length-1,e)),!0),t.onpoint?.(W(o)),W(o)!==null&&n?Gc.show(n.clientX,n.clientY,W(l)):Gc.hide()}let d=e=>Math.floor(e.offsetX/W(i)*t.values.length);function f(e){let t=e.key===`ArrowRight`?1:e.key===`ArrowLeft`?-1:0;t&&!e.shiftKey&&(e.preventDefault(),e.stopPropagation(),u((W(o)??-1)+t))}var p=ou();let m;var h=L(p);va(h,e=>F(a,e),()=>W(a));var g=z(h,2),_=e=>{var n=au();let r;B(()=>r=X(n,``,r,{left:`${(W(o)+.5)/t.values.length*100}%`})),q(e,n)};Y(g,e=>{W(o)!==null&&e(_)}),k(p),B(e=>{Z(p,`aria-roledescription`,e),Z(p,`aria-label`,`${t.label??``}. ${W(l)??``}`),m=X(p,``,m,{"--kind":`var(--${r()??``})`,height:`${n()??``}px`})},[()=>$(`shell.strip`)]),G(`keydown`,p,f),G(`pointermove`,p,e=>u(d(e),e)),Br(`pointerleave`,p,()=>u(null)),Br(`blur`,p,()=>u(null)),ga(p,`clientWidth`,e=>F(i,e)),q(e,p),et()}Vr([`keydown`,`pointermove`]);var cu=K(`<kbd aria-hidden="true" class="svelte-168xaew"> </kbd>`),lu=K(`<span class="before svelte-168xaew"></span>`),uu=K(`<!> <span class="word svelte-168xaew"><!></span> <span class="track svelte-168xaew"><!> <span class="bar svelte-168xaew"></span></span> <span class="share svelte-168xaew"><!></span>`,1),du=K(`<li><!></li>`),fu=K(`<ol class="bars"></ol>`);function pu(e,t){$e(t,!0);let n=Q(t,`numbered`,3,!1),r=M(()=>t.most??Math.max(1e-9,...t.bars.map(e=>Math.max(e.share,e.before??0))));var i=fu();yi(i,23,()=>t.bars,e=>e.token.id,(e,i,a)=>{var o=du();Oi(L(o),()=>t.onpick?`button`:`div`,!1,(e,o)=>{var s=()=>t.onpoint?.(W(a)),c=()=>t.onpoint?.(W(a));sa(e,()=>({role:t.onpick?`button`:void 0,class:`row`,"data-token":W(i).token.id,onclick:t.onpick?()=>t.onpick?.(W(i),W(a)):void 0,onpointerenter:s,onfocus:c,[Ji]:{out:W(i).out}}),void 0,void 0,void 0,`svelte-168xaew`);var l=uu(),u=_n(l),d=e=>{var t=cu(),n=R(t,!0);B(()=>J(n,(W(a)+1)%10)),q(e,t)};Y(u,e=>{n()&&e(d)});var f=z(u,2);kc(L(f),{get token(){return W(i).token},get muted(){return W(i).out}}),k(f);var p=z(f,2),m=L(p),h=e=>{var t=lu();let n;B(()=>n=X(t,``,n,{width:`${100*W(i).before/W(r)}%`})),q(e,t)};Y(m,e=>{W(i).before!==void 0&&e(h)});var g=z(m,2);let _;k(p);var v=z(p,2);jc(L(v),{get value(){return W(i).share},as:`percent`}),k(v),B(()=>_=X(g,``,_,{width:`${100*W(i).share/W(r)}%`})),q(o,l)}),k(o),q(e,o)}),k(i),B(()=>Z(i,`aria-label`,t.label)),Br(`pointerleave`,i,()=>t.onpoint?.(null)),q(e,i),et()}var mu=class extends Map{#e=new Map;#t=P(0);#n=P(0);#r=ur||-1;constructor(e){if(super(),e){for(var[t,n]of e)super.set(t,n);this.#n.v=super.size}}#i(e){return ur===this.#r?P(e):Zt(e)}has(e){var t=this.#e,n=t.get(e);if(n===void 0){if(super.has(e))n=this.#i(0),t.set(e,n);else return W(this.#t),!1}return W(n),!0}forEach(e,t){this.#a(),super.forEach(e,t)}get(e){var t=this.#e,n=t.get(e);if(n===void 0){if(super.has(e))n=this.#i(0),t.set(e,n);else{W(this.#t);return}}return W(n),super.get(e)}getOrInsert(e,t){return super.has(e)||this.set(e,t),this.get(e)}getOrInsertComputed(e,t){return super.has(e)||this.set(e,t(e)),this.get(e)}set(e,t){var n=this.#e,r=n.get(e),i=super.get(e),a=super.set(e,t),o=this.#t;if(r===void 0)r=this.#i(0),n.set(e,r),F(this.#n,super.size),an(o);else if(i!==t){an(r);var s=o.reactions===null?null:new Set(o.reactions);s!==null&&r.reactions?.every(e=>s.has(e))||an(o)}return a}delete(e){var t=this.#e,n=t.get(e),r=super.delete(e);return n!==void 0&&(t.delete(e),F(n,-1)),r&&(F(this.#n,super.size),an(this.#t)),r}clear(){if(super.size!==0){super.clear();var e=this.#e;F(this.#n,0);for(var t of e.values())F(t,-1);an(this.#t),e.clear()}}#a(){W(this.#t);var e=this.#e;if(this.#n.v!==e.size){for(var t of super.keys())if(!e.has(t)){var n=this.#i(0);e.set(t,n)}}for([,n]of this.#e)W(n)}keys(){return W(this.#t),super.keys()}values(){return this.#a(),super.values()}entries(){return this.#a(),super.entries()}[Symbol.iterator](){return this.entries()}get size(){return W(this.#n),super.size}};function hu(e){return e.map(e=>e.children.length?`${e.id}(${hu(e.children)})`:String(e.id)).join(`,`)}function gu(e){if(!/^[\d(),]*$/.test(e))return[];let t={id:-1,children:[]},n=[t];for(let t of e.match(/\d+|[(),]/g)??[]){let e=n.at(-1);if(t===`(`){let t=e.children.at(-1);if(!t)return[];n.push(t)}else if(t===`)`){if(n.length===1)return[];n.pop()}else t!==`,`&&e.children.push({id:Number(t),children:[]})}return n.length===1?t.children:[]}function _u(e,t){let[n,...r]=t;if(n===void 0)return e;let i=e.find(e=>e.id===n);return i?e.map(e=>e===i?{...e,children:_u(e.children,r)}:e):[...e,{id:n,children:_u([],r)}]}var vu=e=>e.flatMap(e=>[e.id,...vu(e.children)]),yu=(e,t=[])=>e.flatMap(e=>e.children.length?yu(e.children,[...t,e.id]):[[...t,e.id]]);export{mc as $,Ni as $t,_l as A,z as An,Ka as At,Zc as B,k as Bn,va as Bt,Al as C,Mn as Cn,ro as Ct,Ol as D,L as Dn,ao as Dt,El as E,un as En,eo as Et,sl as F,M as Fn,Q as Ft,Rc as G,ra as Gt,Jc as H,_ as Hn,fa as Ht,al as I,dt as In,Ea as It,Sc as J,ia as Jt,jc as K,Z as Kt,il as L,et as Ln,xa as Lt,ul as M,F as Mn,Pa as Mt,cl as N,P as Nn,Na as Nt,kl as O,_n as On,Za as Ot,ol as P,wt as Pn,Da as Pt,_c as Q,zi as Qt,rl as R,$e as Rn,ba as Rt,Ml as S,Cr as Sn,Wa as St,jl as T,kn as Tn,$a as Tt,Gc as U,da as Ut,Xc as V,f as Vn,ga as Vt,Wc as W,sa as Wt,wc as X,Wi as Xt,Tc as Y,Gi as Yt,Cc as Z,X as Zt,Jl as _,Vr as _n,Gs as _t,hu as a,hi as an,ec as at,Fl as b,W as bn,co as bt,su as c,fi as cn,ac as ct,tu as d,q as dn,Xs as dt,ki as en,lc as et,Xl as f,Qr as fn,Ys as ft,Yl as g,Zr as gn,Is as gt,Kl as h,$r as hn,$ as ht,gu as i,yi as in,ic as it,pl as j,sn as jn,za as jt,bl as k,R as kn,to as kt,iu as l,ii as ln,rc as lt,ql as m,Xr as mn,Ks as mt,_u as n,Di as nn,fc as nt,mu as o,mi as on,tc as ot,Zl as p,K as pn,qs as pt,kc as q,aa as qt,vu as r,Ei as rn,oc as rt,pu as s,Y as sn,nc as st,yu as t,Oi as tn,cc as tt,ru as u,J as un,Js as ut,Gl as v,G as vn,mo as vt,Dl as w,B as wn,Ha as wt,Nl as x,br as xn,Ba as xt,Hl as y,Br as yn,fo as yt,tl as z,ke as zn,ya as zt};
