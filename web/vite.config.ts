@@ -1,13 +1,14 @@
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig } from 'vitest/config';
 import { sealed } from './scripts/digest.mjs';
+import { messages } from './scripts/messages.mjs';
 import { moments } from './scripts/moments.mjs';
 import { told } from './scripts/known.mjs';
 
 // The built files are committed and ship in the Python package, so their names are fixed and nothing in them depends on
 // the day or the machine: `npm run verify` builds again and compares; digest.json lets a machine without Node check too.
 export default defineConfig({
-  plugins: [svelte(), moments(), told(), sealed()],
+  plugins: [svelte(), messages(), moments(), told(), sealed()],
   base: './',
   build: {
     outDir: '../src/cutaway/serve/static',
@@ -21,7 +22,7 @@ export default defineConfig({
         chunkFileNames: 'assets/[name].js',
         assetFileNames: 'assets/[name][extname]',
         // What most pages share is one file: as a dozen small ones, each asked for when a page opens, it came later.
-        codeSplitting: { groups: [{ name: 'kit', test: /node_modules\/svelte\/|src\/(kit|lib|state|messages)\// }] },
+        codeSplitting: { groups: [{ name: 'kit', test: /node_modules\/svelte\/|src\/(kit|lib|state)\/|virtual:messages/ }] },
       },
     },
   },

@@ -1,4 +1,5 @@
 /** The one message catalogue: messages/<language>/<part>.json, the same keys in every language. */
+import { keys, written } from 'virtual:messages';
 
 export type Messages = Record<string, string>;
 export type Values = Record<string, string | number>;
@@ -10,16 +11,11 @@ export type Language = keyof typeof LANGUAGES;
 const FORMS: Record<Language, Intl.LDMLPluralRule[]> = { en: ['one', 'other'], 'zh-Hans': ['other'], ru: ['one', 'few', 'many'] };
 const FRACTION: Record<Language, number> = { en: 1, 'zh-Hans': 0, ru: 1 };
 
-/** As text: a reader has one language, and only that one's messages are made into objects before the first paint. */
-const files = import.meta.glob<string>('../messages/*/*.json', { eager: true, query: '?raw', import: 'default' });
-
+/** A reader has one language, and only that one's messages are taken apart before the first paint. */
 function read(language: Language): Messages {
-  const found: Messages = {};
-  for (const [path, written] of Object.entries(files)) {
-    const [, of, part] = /messages\/([^/]+)\/([^/]+)\.json$/.exec(path) ?? [];
-    if (of !== language) continue;
-    for (const [key, message] of Object.entries(JSON.parse(written) as Messages)) found[`${part}.${key}`] = message;
-  }
+  const messages = written[language].split('\t'), found: Messages = {};
+  let at = 0;
+  for (const [part, ...names] of keys.map((some) => some.split('\t'))) for (const name of names) found[`${part}.${name}`] = messages[at++]!;
   return found;
 }
 const known: Partial<Record<Language, Messages>> = {};
