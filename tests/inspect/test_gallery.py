@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+import cutaway
 from cutaway.inspect import gallery
 from cutaway.inspect.runs import run
 
@@ -80,3 +81,9 @@ def test_four_words_are_four_examples_whose_mean_loss_is_told(tiny_lm):
     end = float(seen.logits([-1])[0].softmax(-1)[tiny_lm.config.end])
     assert found.examples[-1].probability == pytest.approx(end, rel=1e-4)
     assert found.loss == pytest.approx(sum(one.loss for one in found.examples) / 4)
+
+
+def test_the_included_model_gets_stuck_and_is_freed():
+    found = gallery.loop(cutaway.load())
+    assert found.greedy.period and found.drawn.period is None
+    assert found.greedy.repeated > found.drawn.repeated

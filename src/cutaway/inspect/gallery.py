@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ORDERS = " robot must obey orders"
 SECOND_LAW = "A robot must obey the orders given it"
 """As far as the article looks: what comes after a token has no part in it."""
-BEGUN = ("The", "The dog ran and ran and ran and", "no no no no no no no no")
+BEGUN = ("The", "The dog ran and ran and ran and", "Max and Lily and Max and Lily and", "no no no no no no no no")
 """Beginnings for the loop, each more of a temptation: the first that ends in one is shown."""
 WRITTEN = 100
 PHRASE = 4

@@ -9,7 +9,7 @@ import { write } from './writing';
 
 const ORDERS = ' robot must obey orders';
 const SECOND_LAW = 'A robot must obey the orders given it';
-const BEGUN = ['The', 'The dog ran and ran and ran and', 'no no no no no no no no'];
+const BEGUN = ['The', 'The dog ran and ran and ran and', 'Max and Lily and Max and Lily and', 'no no no no no no no no'];
 const WRITTEN = 100;
 const PHRASE = 4;
 const ROUNDS = 3;
