@@ -155,5 +155,5 @@ def test_the_walk_takes_every_step_of_it_and_every_number_can_be_explained(bert_
     assert explain(run, "segment_embedding", 8, 1).parts["row"] == 1  # the second sentence
     weights = run["blocks.0.attention.weights"]
     assert (weights[:, 0, 1:] > 0).all()  # the first token attends to those after it
-    assert looks(run, ["blocks.0.attention.weights"]).shape == (11, 12)
+    assert looks(run, ["blocks.0.attention.weights"]).shape == (11, 8)  # four places and their weights
     assert len(expected(run)[0]) == 11

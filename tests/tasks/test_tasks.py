@@ -172,5 +172,5 @@ def test_tasks_are_read_without_loading_torch():
 def test_every_task_of_the_design_is_there():
     assert list(TASKS) == [
         "language", "completion", "chat", "translation", "summary", "classification", "entailment", "similarity",
-        "choice", "performance", "masked words", "tagging", "question answering",
+        "choice", "performance", "masked words", "tagging", "question answering", "both directions",
     ]  # fmt: skip
