@@ -33,15 +33,15 @@ export const encoders = {
     root.append(add(make("div", undefined, "scroll"), bars(pairs.sort((a, b) => b[1] - a[1]).slice(0, PAIRS), { show: (value) => value.toFixed(3), most: 1 })));
   },
   senses(root: Element, run: Run, data: Senses) {
-    const texts = ["in the first text", "in the other"] as const, [first, other] = data.positions, layer = data.layers[data.layer];
+    const texts = ["first text", "other text"] as const, [first, other] = data.positions, layer = data.layers[data.layer];
     section(root, `${data.word}, in two texts`);
     root.append(chips(run.tokens, run.tokens.map((_, i) => first.includes(i) ? 1 : 0), "weight"), chips(data.tokens, data.tokens.map((_, i) => other.includes(i) ? 1 : 0), "weight"));
     section(root, "How alike its two vectors are", "Their cosine in each layer: 1 is the same direction.");
     root.append(bars(data.layers.map((name, i): Bar => [name, data.cosines[i]!, i === data.layer ? "shown below" : ""]), { most: 1 }));
     section(root, `Its vectors, ${layer}`, `A column is one of their ${number(data.vectors[0]!.length)} numbers.`);
-    root.append(heat(data.vectors, (row, column, value) => `${texts[row]}, column ${column}: ${number(value)}`, texts.map(String)));
+    root.append(heat(data.vectors, (row, column, value) => `${texts[row]}, column ${column}: ${number(value)}`, [...texts]));
     section(root, "Its neighbours", `The words of ${number(data.sentences)} example sentences whose vectors are nearest in ${layer}, and how near (cosine).`);
-    root.append(add(make("div", undefined, "columns"), ...data.neighbours.map((found, i) => add(make("div"), make("h2", texts[i]), nearest(found)))));
+    root.append(add(make("div", undefined, "columns"), ...data.neighbours.map((found, i) => add(make("div"), make("h2", `in the ${texts[i]}`), nearest(found)))));
     section(root, `Without a text: ${data.static_name}`, data.static.length ? "The one vector that the word always has there, and its nearest words." : `${data.word} is none of its words.`);
     if (!data.static.length) return;
     const most = largest(data.static);

@@ -56,7 +56,7 @@ export const pairs = {
       const levels = data.levels.filter((level) => level.stack === stack);
       section(root, `${stack}: ${what}`);
       root.append(bars(levels.map((level): Bar => [stand(level), level.norm]), { most: longest }),
-        heat(levels.map((level) => level.values), (row, column, value) => `${stand(levels[row]!)}, column ${column}: ${number(value)}`, levels.map(stand)));
+        heat(levels.map((level) => level.values), (row, column, value) => `${stand(levels[row]!)}, column ${column}: ${number(value)}`, levels.map((level) => level.layer === null ? level.part : `${level.layer}, ${level.part}`)));
     }
   },
   learned(root: Element, _: Run, data: Learned) {

@@ -225,7 +225,7 @@ var draw = (function() {
 			})));
 		},
 		senses(root, run, data) {
-			const texts = ["in the first text", "in the other"], [first, other] = data.positions, layer = data.layers[data.layer];
+			const texts = ["first text", "other text"], [first, other] = data.positions, layer = data.layers[data.layer];
 			section(root, `${data.word}, in two texts`);
 			root.append(chips(run.tokens, run.tokens.map((_, i) => first.includes(i) ? 1 : 0), "weight"), chips(data.tokens, data.tokens.map((_, i) => other.includes(i) ? 1 : 0), "weight"));
 			section(root, "How alike its two vectors are", "Their cosine in each layer: 1 is the same direction.");
@@ -235,9 +235,9 @@ var draw = (function() {
 				i === data.layer ? "shown below" : ""
 			]), { most: 1 }));
 			section(root, `Its vectors, ${layer}`, `A column is one of their ${number(data.vectors[0].length)} numbers.`);
-			root.append(heat(data.vectors, (row, column, value) => `${texts[row]}, column ${column}: ${number(value)}`, texts.map(String)));
+			root.append(heat(data.vectors, (row, column, value) => `${texts[row]}, column ${column}: ${number(value)}`, [...texts]));
 			section(root, "Its neighbours", `The words of ${number(data.sentences)} example sentences whose vectors are nearest in ${layer}, and how near (cosine).`);
-			root.append(add(make("div", void 0, "columns"), ...data.neighbours.map((found, i) => add(make("div"), make("h2", texts[i]), nearest(found)))));
+			root.append(add(make("div", void 0, "columns"), ...data.neighbours.map((found, i) => add(make("div"), make("h2", `in the ${texts[i]}`), nearest(found)))));
 			section(root, `Without a text: ${data.static_name}`, data.static.length ? "The one vector that the word always has there, and its nearest words." : `${data.word} is none of its words.`);
 			if (!data.static.length) return;
 			const most = largest(data.static);
@@ -312,7 +312,7 @@ var draw = (function() {
 			for (const [stack, what] of [["encoder", named(run, data.source)], ["decoder", named(run, data.target, true)]]) {
 				const levels = data.levels.filter((level) => level.stack === stack);
 				section(root, `${stack}: ${what}`);
-				root.append(bars(levels.map((level) => [stand(level), level.norm]), { most: longest }), heat(levels.map((level) => level.values), (row, column, value) => `${stand(levels[row])}, column ${column}: ${number(value)}`, levels.map(stand)));
+				root.append(bars(levels.map((level) => [stand(level), level.norm]), { most: longest }), heat(levels.map((level) => level.values), (row, column, value) => `${stand(levels[row])}, column ${column}: ${number(value)}`, levels.map((level) => level.layer === null ? level.part : `${level.layer}, ${level.part}`)));
 			}
 		},
 		learned(root, _, data) {
