@@ -109,7 +109,7 @@ def show(view: View, shared: dict[str, Any], given: dict[str, Any]) -> None:
     made = begun(view, lm, text, shared, given)
     found = view.compute(made, given)
     seen = getattr(found, "run", made)  # a change is shown with the run that it made
-    about = seen.to_dict() if view.of == "run" else None
+    about = seen.to_dict() if view.of in ("run", "pair") else None
     data = found.to_dict() if view.of in TEXTS else {"model": lm.name, **found.to_dict()}
     answer(view.name, about, data, html, shared["as_json"], lambda: drawings.draw(view.name, seen, found))
 

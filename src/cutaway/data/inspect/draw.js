@@ -1,5 +1,5 @@
 var draw = (function() {
-	// src/offline/draw.ts
+	// src/offline/parts.ts
 	var make = (tag, text, name) => {
 		const node = document.createElement(tag);
 		if (text !== void 0 && text !== null) node.textContent = String(text);
@@ -57,6 +57,7 @@ var draw = (function() {
 		return add(make("div", void 0, "scroll"), whole);
 	};
 	var ground = document.documentElement;
+	var standOn = (element) => void (ground = element);
 	var colour = (name) => {
 		const canvas = document.createElement("canvas").getContext("2d");
 		canvas.fillStyle = getComputedStyle(ground).getPropertyValue(`--${name}`).trim();
@@ -168,7 +169,187 @@ var draw = (function() {
 		show: percent,
 		most: 1
 	});
-	var LONG = 48;
+	// src/offline/encoders.ts
+	var TEXT = 60;
+	var PAIRS = 20;
+	var named$1 = (text) => text.length > TEXT ? `${text.slice(0, 59)}…` : text;
+	var nearest = (found) => add(make("div"), ...found.map((one) => add(make("p"), make("span", `${one.cosine.toFixed(3)}  `, "faint"), document.createTextNode(one.before), make("strong", one.word), document.createTextNode(one.after))));
+	var encoders = {
+		gaps(root, run, data) {
+			if (!data.gaps.length) return section(root, "No gap", "Nothing of this text is hidden: choose a token to hide, or write [MASK] in the text.");
+			const at = new Map(data.gaps.map((gap) => [gap.position, gap]));
+			section(root, "The text, its gaps filled", "In each gap stands the likeliest word, tinted by its probability. All gaps were empty at the same time: no guess helps with another.");
+			root.append(chips(run.tokens.map((token, i) => at.get(i)?.guesses[0]?.token ?? token), run.tokens.map((_, i) => at.get(i)?.guesses[0]?.probability ?? 0), "weight", run.tokens.map((token, i) => at.has(i) ? `${percent(at.get(i).guesses[0].probability)}; before ${visible(token)}` : `id ${token.id}`)));
+			for (const { position, guesses, token, probability, rank } of data.gaps) {
+				section(root, `Token ${position}`, token ? `Hidden: ${visible(token)}, which is given ${percent(probability)}, place ${number(rank)} of all.` : "The text itself has [MASK] here.");
+				root.append(bars(guesses.map((guess) => [
+					visible(guess.token),
+					guess.probability,
+					guess.token.id === token?.id ? "stood here" : ""
+				]), {
+					show: percent,
+					most: 1
+				}));
+			}
+		},
+		sentences(root, _, data) {
+			const { texts, tokens, cosines } = data;
+			section(root, texts.length === 1 ? "One text" : `${texts.length} texts`, `The cosine of the vectors (${number(data.width)} numbers each) of every two texts, tinted by it: 1 the same direction, 0 nothing in common, below 0 opposite.`);
+			root.append(table([
+				"text",
+				"tokens",
+				...texts.map((_, i) => `${i}`)
+			], texts.map((text, i) => [
+				{
+					text: `${i}  ${named$1(text)}`,
+					word: true,
+					title: text
+				},
+				tokens[i],
+				...cosines[i].map((value, j) => ({
+					text: value.toFixed(3),
+					tint: value,
+					title: `${named$1(text)} – ${named$1(texts[j])}`
+				}))
+			])));
+			const pairs = cosines.flatMap((row, i) => row.slice(0, i).map((value, j) => [
+				`${j} – ${i}`,
+				value,
+				`${named$1(texts[j])} – ${named$1(texts[i])}`
+			]));
+			if (!pairs.length) return;
+			section(root, "The nearest first", pairs.length > PAIRS ? `${PAIRS} of ${number(pairs.length)} pairs.` : "");
+			root.append(add(make("div", void 0, "scroll"), bars(pairs.sort((a, b) => b[1] - a[1]).slice(0, PAIRS), {
+				show: (value) => value.toFixed(3),
+				most: 1
+			})));
+		},
+		senses(root, run, data) {
+			const texts = ["first text", "other text"], [first, other] = data.positions, layer = data.layers[data.layer];
+			section(root, `${data.word}, in two texts`);
+			root.append(chips(run.tokens, run.tokens.map((_, i) => first.includes(i) ? 1 : 0), "weight"), chips(data.tokens, data.tokens.map((_, i) => other.includes(i) ? 1 : 0), "weight"));
+			section(root, "How alike its two vectors are", "Their cosine in each layer: 1 is the same direction.");
+			root.append(bars(data.layers.map((name, i) => [
+				name,
+				data.cosines[i],
+				i === data.layer ? "shown below" : ""
+			]), { most: 1 }));
+			section(root, `Its vectors, ${layer}`, `A column is one of their ${number(data.vectors[0].length)} numbers.`);
+			root.append(heat(data.vectors, (row, column, value) => `${texts[row]}, column ${column}: ${number(value)}`, [...texts]));
+			section(root, "Its neighbours", `The words of ${number(data.sentences)} example sentences whose vectors are nearest in ${layer}, and how near (cosine).`);
+			root.append(add(make("div", void 0, "columns"), ...data.neighbours.map((found, i) => add(make("div"), make("h2", `in the ${texts[i]}`), nearest(found)))));
+			section(root, `Without a text: ${data.static_name}`, data.static.length ? "The one vector that the word always has there, and its nearest words." : `${data.word} is none of its words.`);
+			if (!data.static.length) return;
+			const most = largest(data.static);
+			root.append(heat([data.static], (_, column, value) => `column ${column}: ${number(value)} of at most ${number(most)}`, [data.word]), bars(data.static_neighbours.map((one) => [one.word, one.cosine]), { most: 1 }));
+		}
+	};
+	// src/offline/pairs.ts
+	var ATTENTIONS = {
+		cross: "A row is a token that goes into the decoder, a column the token of the source it looks at.",
+		encoder: "A row is a token of the source that looks, a column the token of the source it looks at.",
+		decoder: "A row is a token that goes into the decoder, a column the one before it, or itself, that it looks at."
+	};
+	var mean = (matrices) => matrices[0].map((row, i) => row.map((_, j) => matrices.reduce((sum, one) => sum + one[i][j], 0) / matrices.length));
+	var stand = (level) => level.layer === null ? level.part : `layer ${level.layer}, ${level.part}`;
+	/** A token of the source, or of the decoder's rows, which begin with the start token: the last of what a run was given. */
+	var named = (run, at, decoder = false) => {
+		const token = run.tokens[decoder ? (run.prompt ?? NaN) - 1 + at : at];
+		return `${decoder ? "row" : "token"} ${at}${token ? `, ${visible(token)}` : ""}`;
+	};
+	var pairs = {
+		translation(root, _, data) {
+			const from = data.given ? ` The first ${data.given} were given.` : "";
+			section(root, "The source");
+			root.append(chips(data.source));
+			section(root, "Its translation", `Tinted by the probability of each token when it was written.${from} ${data.ended ? "It came to its end." : "It was stopped before its end."}`);
+			root.append(make("p", data.text), chips(data.target, data.steps.map((step) => step.probability), "token", data.steps.map((step) => percent(step.probability))));
+			section(root, "How each token was chosen", "Its probability, and the likeliest that might have stood there. The start token comes first: the first row is chosen by it alone.");
+			root.append(table([
+				"",
+				"token",
+				"probability",
+				...(data.steps[0]?.top ?? []).map((_, i) => `${i + 1}`)
+			], data.steps.map((step, i) => [
+				i < data.given ? "given" : "",
+				{
+					text: visible(data.target[i]),
+					word: true
+				},
+				percent(step.probability),
+				...step.top.map((token, j) => ({
+					text: `${visible(token)}  ${percent(step.probabilities[j])}`,
+					word: true,
+					tint: step.probabilities[j]
+				}))
+			])));
+		},
+		attentions(root, _, data) {
+			const { queries, keys, weights } = data, heads = weights.length, rows = queries.map(visible), columns = keys.map(visible);
+			section(root, `${data.of} attention${data.layers > 1 ? `, layer ${data.layer} of 0 to ${data.layers - 1}` : ""}`, `${ATTENTIONS[data.of] ?? ""} A row sums to 1.`);
+			const names = [...heads > 1 ? [[-1, "mean"]] : [], ...weights.map((_, head) => [head, `head ${head}`])];
+			root.append(choose(names, (head) => heat(head < 0 ? mean(weights) : weights[head], (row, column, value) => `${rows[row]} → ${columns[column]}: ${number(value)}`, rows, {
+				across: columns,
+				byRow: rows.length > 48
+			})));
+		},
+		unrolled(root, _, data) {
+			const { source, decoder, states, last, context } = data;
+			section(root, `A recurrent network (${data.cell})`, `Attention: ${data.attention}.${data.bidirectional ? " The second half of each of the encoder's vectors was read from the end." : ""}`);
+			root.append(chips(source), chips(decoder));
+			section(root, "Word by word", "What a layer holds after each token: a row is a token, a column one of its numbers.");
+			const rows = (state) => state.stack === "encoder" ? source : decoder;
+			root.append(choose(states.map((state, i) => [i, `${state.stack}, layer ${state.layer}`]), (i) => heat(states[i].values, (row, column, value) => `after ${visible(rows(states[i])[row])}, column ${column}: ${number(value)}`, rows(states[i]).map(visible))));
+			section(root, "What goes over", "The state that each layer of the decoder begins with: a row is a layer.");
+			root.append(heat(last, (row, column, value) => `layer ${row}, column ${column}: ${number(value)}`, last.map((_, layer) => `layer ${layer}`)));
+			if (!context) return section(root, "No attention", "The decoder knows nothing of the source but what goes over.");
+			section(root, "What attention brings", "From the source, for each token that goes into the decoder: the mean of the encoder's vectors by its weights.");
+			root.append(heat(context, (row, column, value) => `for ${visible(decoder[row])}, column ${column}: ${number(value)}`, decoder.map(visible)));
+		},
+		stacks(root, run, data) {
+			section(root, "Up both stacks", `After each part of each block, from the entry on: how long the vector is, and its numbers. ${data.heads} heads; the norm is ${data.norm === "pre" ? "before" : "after"} each part.`);
+			const longest = largest(data.levels.map((level) => level.norm));
+			for (const [stack, what] of [["encoder", named(run, data.source)], ["decoder", named(run, data.target, true)]]) {
+				const levels = data.levels.filter((level) => level.stack === stack);
+				section(root, `${stack}: ${what}`);
+				root.append(bars(levels.map((level) => [stand(level), level.norm]), { most: longest }), heat(levels.map((level) => level.values), (row, column, value) => `${stand(levels[row])}, column ${column}: ${number(value)}`, levels.map((level) => level.layer === null ? level.part : `${level.layer}, ${level.part}`)));
+			}
+		},
+		learned(root, _, data) {
+			section(root, "What the right words are given", `The mean of −log of their probabilities (nats): ${number(data.loss_before)} with random weights (seed ${data.seed}), ${number(data.loss_after)} after training.`);
+			root.append(chips(data.places.map((place) => place.token), data.places.map((place) => place.after), "token", data.places.map((place) => `${percent(place.before)} before, ${percent(place.after)} after`)));
+			section(root, "Word by word", "The likeliest after training, and with them the right word (in brackets): their probability after training, and before it.");
+			const most = data.places[0]?.words.length ?? 0;
+			root.append(table([
+				"right",
+				"before",
+				"after",
+				...Array.from({ length: most }, (_, i) => `${i + 1}`)
+			], data.places.map((place) => [
+				{
+					text: visible(place.token),
+					word: true
+				},
+				percent(place.before),
+				{
+					text: percent(place.after),
+					tint: place.after
+				},
+				...place.words.map((token, i) => ({
+					text: `${token.id === place.token.id ? `(${visible(token)})` : visible(token)}  ${percent(place.trained[i])} ← ${percent(place.untrained[i])}`,
+					word: true,
+					tint: place.trained[i]
+				}))
+			])));
+		},
+		sinusoids(root, _, data) {
+			const columns = data.values[0].length;
+			section(root, `Sinusoids, ${data.layout}`, `What is added to the vector at each position: a row is a position, a column one of ${number(columns)} numbers. ${data.layout === "halves" ? "All sines come first, then all cosines." : "A sine and the cosine of its frequency stand side by side."} ${data.layout === data.own ? "The model's own layout." : `The model's own layout is ${data.own}.`}`);
+			const wave = (column) => (data.layout === "halves" ? column < columns / 2 : column % 2 === 0) ? "sine" : "cosine";
+			root.append(heat(data.values, (row, column, value) => `position ${row}, column ${column} (${wave(column)}): ${number(value)}`, data.values.map((_, row) => `position ${row}`)));
+		}
+	};
+	// src/offline/draw.ts
 	var views = {
 		attention(root, run, data) {
 			const words = run.tokens.map(visible);
@@ -184,7 +365,7 @@ var draw = (function() {
 				const shown = matrix(tables, name);
 				return heat(shown, (row, column, value) => `${words[first + row]} → ${words[column]}: ${value === null ? "masked" : number(value)}`, words.slice(first, first + shown.length), {
 					across: words.slice(0, shown[0].length),
-					byRow: name === "weights" && shown.length > LONG
+					byRow: name === "weights" && shown.length > 48
 				});
 			}));
 			const rows = [
@@ -453,11 +634,13 @@ var draw = (function() {
 				"low",
 				"high"
 			].map((name) => [name, name]), (name) => heat(data[name], (row, column, value) => `row ${row}, column ${column} of the picture: ${name} ${number(value)}`)));
-		}
+		},
+		...encoders,
+		...pairs
 	};
 	/** `draw(element, view, run, data)`: what a page and a widget call. */
 	function draw(element, view, run, data) {
-		ground = element;
+		standOn(element);
 		element.replaceChildren();
 		if (run?.tokens) element.append(chips(run.tokens));
 		const known = views;
