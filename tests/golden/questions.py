@@ -7,6 +7,9 @@ from typing import Any
 
 TEXT = "Once upon a time, there was a little fox. The fox saw a"
 OTHER = "Once upon a time, there was a little bird. The bird saw a"
+SOURCE = "The fox runs."
+WRITTEN = [5, 17, 3]
+"""What a decoder has written already."""
 LONG = f"{TEXT} bird and the bird saw the fox. One day the fox went to the bird and the bird was happy."
 
 VIEWS: dict[str, list[str]] = {
@@ -32,6 +35,7 @@ VIEWS: dict[str, list[str]] = {
     "edges": ["edges", TEXT, OTHER, "--for", "id:70"],
     "paths": ["paths", TEXT, OTHER, "--for", "id:70", "--to", "output"],
     "direct": ["direct", TEXT],
+    "senses": ["senses", TEXT, "--other", OTHER, "--word", "little", "-k", "3"],
     "contexts": ["contexts", "--layer", "1", "--unit", "3"],
     "cache": ["cache", TEXT, "--max-tokens", "5"],
     "beams": ["beams", TEXT, "--beams", "3", "--max-tokens", "4"],
@@ -61,9 +65,13 @@ VERBS: dict[str, list[str]] = {
 }
 WITHOUT_MODEL = ("tokens gpt2", "translate", "translate to English", "classify", "summarize", "a wrong option")
 
+OTHERS = ("gaps", "sentences", "translation", "attentions", "unrolled", "stacks", "learned", "sinusoids")
+"""Views of other models than the questions above are asked of: the explorer alone is asked for these."""
+
 HELP = (
-    "", "explore", "generate", "predict", "tokens", "parameters", "train", "evaluate", "translate", "summarize",
-    "classify", "pull", "convert", "bench", "inspect", *(f"inspect {name}" for name in VIEWS if " " not in name),
+    "", "explore", "serve", "generate", "predict", "tokens", "parameters", "train", "evaluate", "translate",
+    "summarize", "classify", "fill", "embed", "words", "compose", "pull", "convert", "bench", "tour", "inspect",
+    "inspect change", *(f"inspect {name}" for name in (*VIEWS, *OTHERS) if " " not in name),
 )  # fmt: skip
 
 STEPS = (
@@ -187,6 +195,7 @@ def about_run(key: str, names: dict[str, bool]) -> Iterable[Question]:
     yield "GET", f"{at}/paths", {"corrupted": OTHER, "token": 70, "to": ["mlp 1"]}
     yield "GET", f"{at}/direct", {}
     yield "GET", f"{at}/contexts", {"layer": 1, "unit": 3}
+    yield "GET", f"{at}/senses", {"other": OTHER, "word": "little", "k": 3}
     yield "GET", f"{at}/activations", {"layer": 1}
     yield "GET", f"{at}/neurons", {"layer": [1], "top": 4}
     yield "GET", f"{at}/neuron", {"layer": 1, "neuron": 5}
@@ -211,3 +220,37 @@ def about_run(key: str, names: dict[str, bool]) -> Iterable[Question]:
         yield "GET", f"{at}/explain", {"name": name, "position": 4, "column": 2}
     yield "GET", f"{at}/notes", {}
     yield "GET", "/api/traces/forgotten/predict", {}
+
+
+def about_encoder(model: str, key: str) -> Iterable[Question]:
+    """What is asked of a run of a model that reads both ways."""
+    at = f"/api/traces/{key}"
+    yield "POST", f"{at}/gaps", {"hide": [2, 4], "k": 3}
+    yield "POST", f"{at}/gaps", {"hide": [0]}  # it frames the text: refused
+    yield "POST", f"{at}/sentences", {"texts": [OTHER, LONG]}
+    yield "GET", f"{at}/senses", {"other": OTHER}
+    yield "POST", "/api/both_ways", {"model": model, "text": TEXT, "layer": 1, "head": 2}
+    yield "POST", "/api/both_ways", {"model": "nobody", "text": TEXT}
+
+
+def about_translation(model: str, key: str) -> Iterable[Question]:
+    """What is asked of a source and a target in a recurrent model; a Transformer's views are refused."""
+    at = f"/api/traces/{key}"
+    yield "GET", f"{at}/translation", {"k": 3, "max_tokens": 8}
+    yield "GET", f"{at}/translation", {"beams": 2, "k": 3, "max_tokens": 8}
+    yield "GET", f"{at}/attentions", {}
+    yield "GET", f"{at}/attentions", {"of": "decoder"}
+    yield "GET", f"{at}/unrolled", {}
+    yield "GET", f"{at}/learned", {"reference": "Le renard court.", "k": 3}
+    yield "GET", f"{at}/stacks", {}
+    yield "GET", f"{at}/lens", {}
+
+
+def about_stacks(model: str, key: str) -> Iterable[Question]:
+    """What is asked of them in a Transformer."""
+    at = f"/api/traces/{key}"
+    for of in ("cross", "encoder", "decoder"):
+        yield "GET", f"{at}/attentions", {"of": of, "layer": 1}
+    yield "GET", f"{at}/stacks", {"word": 1, "row": 2}
+    yield "GET", f"{at}/sinusoids", {"layout": "halves", "positions": 8, "width": 6}
+    yield "GET", f"{at}/unrolled", {}

@@ -4,8 +4,9 @@
     python tests/golden/record.py after.json --compare before.json      # exit code 1 if anything differs
     python tests/golden/record.py --portable                            # what holds on every machine: portable.json
 
-Only public names, the command line and the explorer's addresses are used. Numbers are exact, so `before` and `after`
-must come from the same machine and the same torch; `portable.json` has texts, ids and the structure of answers only.
+Only public names, the command line and the explorer's addresses are used, and by folders.py the tables of tensors.
+Numbers are exact, so `before` and `after` must come from the same machine and the same torch; `portable.json` has
+texts, ids and the structure of answers only.
 """
 
 from __future__ import annotations
@@ -34,8 +35,24 @@ os.environ.update(TERM="dumb", NO_COLOR="1", TOKENIZERS_PARALLELISM="false")
 
 import numpy as np
 import torch
-from questions import HELP, LONG, OTHER, TEXT, VERBS, VIEWS, WITHOUT_MODEL, about_models, about_run
-from safetensors.numpy import load_file, save_file
+from folders import encoder_folder, random_model, tiny_model, transformer_folder
+from questions import (
+    HELP,
+    LONG,
+    OTHER,
+    SOURCE,
+    TEXT,
+    VERBS,
+    VIEWS,
+    WITHOUT_MODEL,
+    WRITTEN,
+    about_encoder,
+    about_models,
+    about_run,
+    about_stacks,
+    about_translation,
+)
+from safetensors.numpy import load_file
 
 import cutaway
 from cutaway import train
@@ -52,7 +69,7 @@ WORDS = ["the", "a", "fox", "bird", "hill", "river", "moon", "saw", "went", "fou
 Record = dict[str, Any]
 
 
-# --- numbers and models
+# --- numbers
 
 
 def digest(values: Any) -> Record:
@@ -65,53 +82,6 @@ def digest(values: Any) -> Record:
         "sha256": hashlib.sha256(array.tobytes()).hexdigest(),
     }
     return found | {"first": few, "sum": float(array.astype(np.float64).sum())}
-
-
-def random_model(
-    name: str, size: cutaway.Config, tokenizer: cutaway.Tokenizer | None = None, embedding: float = 2.0
-) -> str:
-    """A folder as on the hub, with random weights that make predictions differ from token to token."""
-    folder, dice, width = Path(name), np.random.RandomState(0), size.width
-    shape = {"n_embd": width, "n_layer": size.layers, "n_head": size.heads, "n_positions": size.context}
-    config = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": size.vocabulary, **shape}
-    config |= {"activation_function": "gelu_new", "layer_norm_epsilon": 1e-5}
-    config |= dict.fromkeys(("bos_token_id", "eos_token_id"), size.vocabulary - 1)
-    weights: dict[str, np.ndarray] = {}
-
-    def add(name: str, *shape: int, spread: float = 0.1, mean: float = 0.0) -> None:
-        weights[f"transformer.{name}"] = (mean + spread * dice.standard_normal(shape)).astype(np.float32)
-
-    def add_linear(name: str, inputs: int, outputs: int) -> None:
-        add(f"{name}.weight", inputs, outputs, spread=inputs**-0.5)
-        add(f"{name}.bias", outputs)
-
-    def add_norm(name: str) -> None:
-        add(f"{name}.weight", width, mean=1.0)
-        add(f"{name}.bias", width)
-
-    add("wte.weight", size.vocabulary, width, spread=embedding * width**-0.5)
-    add("wpe.weight", size.context, width, spread=width**-0.5)
-    for layer in range(size.layers):
-        add_norm(f"h.{layer}.ln_1")
-        add_linear(f"h.{layer}.attn.c_attn", width, 3 * width)
-        add_linear(f"h.{layer}.attn.c_proj", width, width)
-        add_norm(f"h.{layer}.ln_2")
-        add_linear(f"h.{layer}.mlp.c_fc", width, 4 * width)
-        add_linear(f"h.{layer}.mlp.c_proj", 4 * width, width)
-    add_norm("ln_f")
-    folder.mkdir()
-    (folder / "config.json").write_text(json.dumps(config))
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    if tokenizer is not None:
-        tokenizer.save(folder)
-    return name
-
-
-def tiny_model() -> str:
-    """Three blocks of four heads, with a tokenizer that knows the words of the questions."""
-    tokenizer = cutaway.Tokenizer.train([LONG, OTHER] * 3, size=384)
-    config = cutaway.Config(vocabulary=len(tokenizer), context=64, width=32, layers=3, heads=4)
-    return random_model("tiny", config, tokenizer, embedding=0.5)
 
 
 # --- sections
@@ -328,9 +298,12 @@ def endpoints(name: str = "builtin") -> Iterator[tuple[str, Any]]:
             asking = asking if len(asking) < 160 else f"{asking[:80]}... {short_hash(asking)}"
             yield f"{method} {address} {asking}", ask(method, address, given)
 
-    ask("POST", "/api/models", {"name": name})
-    while ask("GET", "/api/models/waking", {"name": name})["json"]["phase"] not in ("awake", "failed"):
-        time.sleep(0.05)
+    def wake(model: str) -> None:
+        ask("POST", "/api/models", {"name": model})
+        while ask("GET", "/api/models/waking", {"name": model})["json"]["phase"] not in ("awake", "failed"):
+            time.sleep(0.05)
+
+    wake(name)
     yield from answers(about_models(name))
     answer = ask("POST", "/api/tasks/answers", {"model": "translator", "text": "I am happy."})["json"]["id"]
     yield from answers([("GET", f"/api/tasks/answers/{answer}/between", {"layer": 1, "head": 1})])
@@ -338,6 +311,16 @@ def endpoints(name: str = "builtin") -> Iterator[tuple[str, Any]]:
     yield "POST /api/traces", run
     names = {one: value.ndim == 3 for one, value in last_block(cutaway.load(name), TEXT)}
     yield from answers(about_run(run["json"]["id"], names))
+    two_texts = {"text": SOURCE, "more": WRITTEN}
+    for kind, model, given, about in (
+        ("an encoder", encoder_folder(), {"text": TEXT}, about_encoder),
+        ("two texts, recurrent", "rnn", two_texts, about_translation),
+        ("two texts, a Transformer", transformer_folder(), two_texts, about_stacks),
+    ):
+        wake(model)
+        run = ask("POST", "/api/traces", {"model": model, **given})
+        yield f"POST /api/traces of {kind}", run
+        yield from answers(about(model, run["json"]["id"]))
     known = app.openapi()["paths"]
     taken = {
         f"{method.upper()} {path}": sorted(one["name"] for one in told.get("parameters", []))
