@@ -36,20 +36,29 @@ ASKED = {
     "factors": "count=2", "learned": "reference=Le renard",
     "values": "name=blocks.1.residual&position=2", "parameters": "name=token_embedding.weight",
 }  # fmt: skip
+POSTED = {"gaps": {"hide": [2]}, "sentences": {"texts": ["Twice upon a time"]}}
+"""What is asked of an encoder."""
 SERVED = [view for view in views().values() if "served" in view.surfaces]
 
 
 @pytest.mark.parametrize("view", SERVED, ids=lambda view: view.name)
-def test_what_a_view_answers_is_what_its_schema_says(client, explorer, trace, view):
+def test_what_a_view_answers_is_what_its_schema_says(client, explorer, trace, view, bert_lm):
     if view.name in ("groups", "factors"):
         pytest.importorskip("sklearn")
     model = "tiny"
     if view.of == "pair":
         model = "attention" if view.name == "unrolled" else "pre"
         explorer.models.add(make_pair(model))
+    elif view.name in POSTED:
+        model = "bert"
+        explorer.models.add(bert_lm)
     at = f"/api/traces/{trace(TEXT, model=model)['id']}/{view.name}"
     changes = {"changes": [{"kind": "ablate_head", "layer": 0, "head": 1}]}
-    answer = client.post(at, json=changes) if view.post else client.get(f"{at}?{ASKED.get(view.name, '')}")
+    answer = (
+        client.post(at, json=POSTED.get(view.name, changes))
+        if view.post
+        else client.get(f"{at}?{ASKED.get(view.name, '')}")
+    )
     assert answer.status_code == 200, answer.text
     told, kind = answer.json(), as_model(view.Result)
     TypeAdapter(kind).validate_python(told)
