@@ -237,6 +237,12 @@ def test_the_engine_in_the_page_answers_as_the_server_does(both, odd_lm):
     ):
         body = {"changes": [change], "position": -1, "k": 6}
         here.agree("POST", f"traces/{runs[0]}/change", body, f"traces/{runs[1]}/change")
+    refused = here.mine(
+        {"method": "GET", "path": f"traces/{runs[0]}/factors?count=6", "body": None},
+        {"method": "GET", "path": "traces/0123/predict", "body": None},
+        {"method": "POST", "path": "traces", "body": {"text": "x" * 401}},
+    )
+    assert [one["failure"] for one in refused] == ["not_in_site", "forgotten", "too_long"]
     for path in (
         "gallery/words?name=odd&layer=1&head=2", "gallery/mixture?name=odd", "gallery/loop?name=odd&seed=3",
         "gallery/batch?name=odd", "weights/neighbours?model=odd&word=robot", "weights/waves?model=odd",
@@ -248,12 +254,6 @@ def test_the_engine_in_the_page_answers_as_the_server_does(both, odd_lm):
         here.agree("GET", path)
     for text in ("Once upon", ""):
         here.agree("POST", "branches", {"model": "odd", "text": text, "paths": [[5, 6, 7], [9]]})
-    refused = here.mine(
-        {"method": "GET", "path": f"traces/{runs[0]}/factors?count=6", "body": None},
-        {"method": "GET", "path": "traces/0123/predict", "body": None},
-        {"method": "POST", "path": "traces", "body": {"text": "x" * 401}},
-    )
-    assert [one["failure"] for one in refused] == ["not_in_site", "forgotten", "too_long"]
 
 
 def test_a_long_text_and_one_that_goes_on_have_the_same_numbers(both, odd_lm):
