@@ -159,7 +159,7 @@ def test_a_thousand_tokens_and_each_kind_of_picture(show, settle, long_lm, step)
     page.wait_for_selector("[data-made=value]")
     assert page.evaluate("document.documentElement.scrollWidth") <= 1280
     columns = page.evaluate("document.querySelector('canvas.living').describe().columns")
-    assert len(columns) == 64 and columns[-1]["position"] == 999
+    assert len(columns) == 1_000 and columns[-1]["position"] == 999
 
 
 @pytest.mark.parametrize("step", ["token", "made", "softmax", "mix", "choice"])
