@@ -380,6 +380,8 @@ def main() -> None:
     parser.add_argument("--share", type=float, help="the share of exhibits among the tokens [default: rises to a half]")
     parser.add_argument("--teacher", default="~/.cache/stories15M", help="where the teacher is kept")
     given = parser.parse_args()
+    if given.share is not None and not 0 <= given.share < 1:
+        parser.error("--share is a part of all tokens: at least 0 and less than 1")
     torch.set_num_threads(1)
     weights = pathlib.Path(given.teacher).expanduser()
     training = Training(

@@ -35,16 +35,18 @@ def listed(server) -> list[str]:
 def test_every_view_of_a_text_has_an_address_and_answers(server, served_lm):
     names = listed(server)
     assert {"attention", "lens", "saliency", "factors", "change", "values", "path"} <= set(names)
+    refused = set()
     for one in server.http.get("/v1/explanations").json()["data"]:
         name, asked = one["id"], {**ASKED.get(one["id"], {})}
         if "corrupted" in one["parameters"]:
             same = [TEXT[:-1] + letter for letter in "bcdefghijklmnopqrstuvwxyz"]
             asked["corrupted"] = next(one for one in same if len(served_lm.ids(one)) == len(served_lm.ids(TEXT)))
         answer = server.post(f"/v1/explanations/{name}", input=TEXT, **asked)
-        if find(name).fits(served_lm):
+        if answer.status_code == 400 and "does not fit" in answer.text:
+            refused.add(name)
+        else:
             assert answer.status_code == 200, (name, answer.text)
-        else:  # of an encoder, or of two texts
-            assert answer.status_code == 400 and name in answer.text, (name, answer.text)
+    assert refused == {"gaps", "sentences"}  # which are of an encoder
 
 
 def test_a_view_over_http_says_what_it_says_in_python(server, served_lm):
