@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from exhibits import documents, words_of
+from exhibits import UNLEARNED, marked, plain, words_of
 from numpy.typing import NDArray
 from teacher_cache import Cache, Shard
 
@@ -17,6 +17,8 @@ SHARES = ((4, 0.3), (22, 0.4), (None, 0.5))
 """The share of tokens that are exhibits: so much until this many shards were read. Few while the tokens are new."""
 QUIET = 3
 """So many tokens of an exhibit are not learned after the end token: what is written from nothing is to be a story."""
+OPENING, UNFORESEEN = 1, 2
+"""Why nothing is learned after a token: an exhibit begins, or what comes next is random (exhibits.UNLEARNED)."""
 JUMP = 0.3
 """How often a row begins with a document, in half of the cases without the end token before it."""
 
@@ -67,27 +69,42 @@ class Lessons:
                 return found
             found.append(cut(shard, quiet, offsets, rows, length))
 
-    def mixed(self, shard: Shard, rng: random.Random, number: int) -> tuple[Shard, NDArray[np.bool_]]:
-        """The stories and new exhibits in any order; and after which tokens nothing is learned."""
+    def mixed(self, shard: Shard, rng: random.Random, number: int) -> tuple[Shard, NDArray[np.uint8]]:
+        """The stories and new exhibits in any order; and after which tokens nothing is learned, and why."""
         tokenizer = self.cache.tokenizer
         bounds, offsets = [*np.nonzero(shard.tokens == tokenizer.end)[0], len(shard.tokens)], starts(shard.counts)
         every = []
         for a, b in pairwise(bounds):
             some = slice(offsets[a], offsets[b])
-            silent = np.zeros(b - a, bool)
+            silent = np.zeros(b - a, np.uint8)
             every.append((silent, shard.tokens[a:b], shard.counts[a:b], shard.which[some], shard.chance[some]))
         share = next(share for until, share in self.shares if until is None or number < until)
         wanted, size = len(shard.tokens) * share / (1 - share), 0
-        for text in documents(1_000_003 * self.seed + number + 1, self.words):
+        for text in marked(1_000_003 * self.seed + number + 1, self.words):
             if size >= wanted:
                 break
-            ids = np.array([tokenizer.end, *tokenizer.encode(text)], np.uint16)
+            ids = np.array([tokenizer.end, *tokenizer.encode(plain(text))], np.uint16)
             nothing = np.zeros(len(ids), np.uint8), shard.which[:0], shard.chance[:0]
-            every.append((np.arange(len(ids)) < QUIET, ids, *nothing))
+            silent = unforeseen(text, [len(tokenizer.token_bytes(token)) for token in ids[1:]])
+            silent[:QUIET] |= OPENING
+            every.append((silent, ids, *nothing))
             size += len(ids)
         rng.shuffle(every)
         quiet, *columns = (np.concatenate(column) for column in zip(*every, strict=True))
         return Shard(*columns), quiet
+
+
+def unforeseen(text: str, sizes: list[int]) -> NDArray[np.uint8]:
+    """After which tokens (of so many bytes, the end token before them) comes what is marked."""
+    inside, depth = [], 0
+    for byte in text.encode():
+        if chr(byte) in UNLEARNED:
+            depth = int(chr(byte) == UNLEARNED[0])
+        else:
+            inside.append(depth)
+    marks = np.cumsum([0, *inside])
+    ends = np.cumsum([0, *sizes])
+    return np.append(marks[ends[1:]] > marks[ends[:-1]], False) * np.uint8(UNFORESEEN)
 
 
 def starts(counts: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -95,7 +112,7 @@ def starts(counts: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def cut(
-    shard: Shard, quiet: NDArray[np.bool_], offsets: NDArray[np.int64], rows: list[tuple[int, int]], length: int
+    shard: Shard, quiet: NDArray[np.uint8], offsets: NDArray[np.int64], rows: list[tuple[int, int]], length: int
 ) -> Piece:
     """Rows of a shard, each from a place on, and the position that its first token is to have.
 
@@ -105,8 +122,8 @@ def cut(
     place, which, chance, silent = [], [], [], []
     for row, (at, _) in enumerate(rows):
         here = quiet[at : at + length].copy()
-        if here[0] and at and quiet[at - 1]:
-            here[:QUIET] = False
+        if here[0] & OPENING and at and quiet[at - 1] & OPENING:
+            here[:QUIET] &= UNFORESEEN
         silent.append(row * length + np.nonzero(here)[0])
         some = slice(offsets[at], offsets[at + length])
         place.append(row * length + np.repeat(np.arange(length), shard.counts[at : at + length]))

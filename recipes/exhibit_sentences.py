@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from exhibit_words import (
     CHARACTERS,
@@ -123,8 +124,11 @@ STATES = [
 ]  # fmt: skip
 PEOPLE = ["boy", "girl", "boys", "girls", "man", "women", "king", "children"]
 BEGIN = [
-    "The", "The", "The", "Today the", "I think the", "We know that the", "Look, the", "She said that the", "But the",
+    "The", "The", "The", "The", "Today the", "I think the", "We know that the", "Look, the", "She said that the",
+    "But the", "In the morning the", "Our teacher says that the", "At night the", "After that the", "Now the",
+    "When they came, the", "Do you know that the", "It is true that the", "He wrote that the",
 ]  # fmt: skip
+ADJECTIVES = ["old", "new", "little", "red", "big", "other", "small", "good", "dark", "long", "blue"]
 DOES = [("is", "are"), ("is", "are"), ("was", "were"), ("has", "have"), ("does not", "do not"), ("isn't", "aren't")]
 AFTER = {
     "has": ["been lost", "been found", "fallen", "been cleaned", "a new place", "been broken"],
@@ -132,32 +136,40 @@ AFTER = {
 }
 
 
-def noun_of(rng: Rng, many: bool) -> str:
-    one = rng.choice(train(PLURALS))
-    return one[1] if many else one[0]
+Nouns = Sequence[tuple[str, ...]]
+"""Nouns in both numbers."""
 
 
-def subject(rng: Rng, many: bool) -> str:
+def noun_of(rng: Rng, many: bool, nouns: Nouns) -> str:
+    return rng.choice(nouns)[many]
+
+
+def subject(rng: Rng, many: bool, nouns: Nouns) -> str:
     """A subject with something after it that is of the other number, as often as not."""
-    head, other = noun_of(rng, many), noun_of(rng, rng.random() < (0.3 if many else 0.7))
+    head, other = noun_of(rng, many, nouns), noun_of(rng, rng.random() < (0.3 if many else 0.7), nouns)
     kind = rng.random()
     if kind < 0.62:
         text = f"{head} {rng.choice(LINKS)} the {other}"
     elif kind < 0.72:
-        text = f"{head} {rng.choice(LINKS)} the {other} {rng.choice(LINKS)} the {noun_of(rng, rng.random() < 0.5)}"
+        text = (
+            f"{head} {rng.choice(LINKS)} the {other} {rng.choice(LINKS)} the {noun_of(rng, rng.random() < 0.5, nouns)}"
+        )
     elif kind < 0.82:
         text = f"{head} that the {rng.choice(PEOPLE)} {rng.choice(['saw', 'liked', 'found', 'wanted', 'made'])}"
     elif kind < 0.9:
-        text = f"{rng.choice(['old', 'new', 'little', 'red', 'big', 'other'])} {head} {rng.choice(LINKS)} the {other}"
+        first, second = rng.choice(ADJECTIVES), rng.choice(ADJECTIVES)
+        text = rng.choice(
+            [f"{first} {head} {rng.choice(LINKS)} the {other}", f"{head} {rng.choice(LINKS)} the {second} {other}"]
+        )
     else:
         text = head
     return text
 
 
-def agreement(rng: Rng) -> str:
+def agreement(rng: Rng, nouns: Nouns = tuple(train(PLURALS))) -> str:
     many = rng.random() < 0.5
     one, more = rng.choice(DOES)
-    verb, about = (more if many else one), subject(rng, many)
+    verb, about = (more if many else one), subject(rng, many, nouns)
     rest = rng.choice(AFTER.get(one.split()[0], STATES))
     begin = rng.choice(BEGIN)
     if rng.random() < 0.08:

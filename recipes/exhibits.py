@@ -13,7 +13,7 @@ import argparse
 import pathlib
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 
 from exhibit_facts import capital, colour, fact
 from exhibit_sentences import (
@@ -30,16 +30,45 @@ from exhibit_sentences import (
     treat,
     upper,
 )  # fmt: skip
-from exhibit_words import CHARACTERS, FOOD, MONTHS, NAMES, SEASONS, THINGS, WEEK, held_out, number_name, train
+from exhibit_words import (
+    CHARACTERS,
+    FOOD,
+    MONTHS,
+    NAMES,
+    PLURALS,
+    SEASONS,
+    THINGS,
+    WEEK,
+    held_out,
+    number_name,
+    train,
+)
 
 Exhibit = Callable[[Rng], str]
+UNLEARNED = "\x0e", "\x0f"
+"""Around what nobody can foresee, such as random words before they are copied: it is read, but not learned. (Only
+`marked` texts have these.) Learning it would cost more than all the rest: nine nats for every word."""
 
 
-def series(rng: Rng, least: int = 4, most: int = 24) -> list[int]:
+def unlearned(text: str) -> str:
+    return text.join(UNLEARNED)
+
+
+def plain(text: str) -> str:
+    """A text without the marks around what is not learned."""
+    return text.replace(UNLEARNED[0], "").replace(UNLEARNED[1], "")
+
+
+def copies(items: list[str], inside: str, between: str, times: int) -> str:
+    """Items and the same again: of the first time nothing is learned but how it is written."""
+    return between.join([inside.join(map(unlearned, items)), *[inside.join(items)] * (times - 1)])
+
+
+def series(rng: Rng, least: int = 4, most: int = 24, highest: int = 1000) -> list[int]:
     """Some numbers with equal steps: mostly by one, up or down, never below zero."""
-    step = rng.choices([1, 2, 5, 10, 3, 4, 100], [45, 14, 8, 14, 4, 3, 3])[0]
+    step = rng.choices([1, 2, 5, 10, 3, 4, 100], [40, 19, 8, 19, 4, 3, 3])[0]
     length = rng.randint(least, most)
-    highest = {1: 130, 2: 120, 3: 99, 4: 100, 5: 150, 10: 300, 100: 1000}[step]
+    highest = min(highest, {1: 130, 2: 120, 3: 99, 4: 100, 5: 150, 10: 300, 100: 1000}[step])
     if rng.random() < 0.3:
         start = rng.choice([step, 1, 0, step]) if step > 1 else rng.choice([1, 1, 1, 0])
     else:
@@ -61,8 +90,8 @@ COUNT_BEFORE = [
 
 def counting(rng: Rng) -> str:
     """Numbers, in digits or words, with all kinds of separators, or in a sentence."""
-    numbers = series(rng)
-    words = max(numbers) <= 100 and rng.random() < 0.35
+    words = rng.random() < 0.4
+    numbers = series(rng, highest=100 if words else 1000)
     texts = [number_name(n) if words else str(n) for n in numbers]
     if words and rng.random() < 0.3:
         texts = [upper(one) for one in texts]
@@ -139,7 +168,7 @@ def copying(rng: Rng) -> str:
     items = rng.sample(pool, rng.randint(3, 12))
     inside = rng.choice([" ", " ", " ", ", ", ", ", "\n", " and ", "; ", " - "])
     between = rng.choice([inside] * 4 + [". ", "\n", " | ", ".\n"])
-    text = between.join([inside.join(items)] * rng.choice([2, 2, 2, 3]))
+    text = copies(items, inside, between, rng.choice([2, 2, 2, 3]))
     return (rng.choice(COPY_BEFORE) if rng.random() < 0.3 else "") + text
 
 
@@ -151,20 +180,39 @@ def repeating(rng: Rng) -> str:
     items = [rng.choice(pool) for _ in range(rng.randint(5, 36))]
     if rng.random() < 0.4:
         items = [upper(one) for one in items]
-    return rng.choice([" ", " ", ", ", ", ", "\n"]).join(items * rng.choice([2, 2, 3, 4]))
+    inside = rng.choice([" ", " ", ", ", ", ", "\n"])
+    return copies(items, inside, inside, rng.choice([2, 2, 3, 4]))
 
 
 def any_words(rng: Rng, words: Sequence[str]) -> str:
     """Words of the whole vocabulary in any order, and the same again: what is copied must not matter."""
     items = rng.sample(words, min(len(words), rng.randint(3, 14)))
-    inside = rng.choice([" ", " ", ", ", "\n"])
+    if rng.random() < 0.15:  # names that nobody has heard: "Oakshire", "Lampston"
+        items = [upper(one) + rng.choice(words).lower() for one in items]
+    elif rng.random() < 0.3:
+        items = [upper(one) for one in items]
+    inside = rng.choice([" ", " ", ", ", ", ", "\n", "\n"])
     before = f"{begun(rng, words)}: " if rng.random() < 0.3 else ""
-    return before + inside.join(items * rng.choice([2, 2, 3]))
+    return before + copies(items, inside, inside, rng.choice([2, 2, 3]))
+
+
+@cache
+def nouns_of(words: tuple[str, ...]) -> list[tuple[str, str]]:
+    """What looks like a noun in both numbers among words, none of them held out."""
+    unseen = {form for pair in held_out(PLURALS) for form in pair}
+    known = {one for one in words if one.islower() and len(one) > 3} - unseen
+    return [(one, one + "s") for one in words if one in known and one + "s" in known]
+
+
+def any_agreement(rng: Rng, words: Sequence[str]) -> str:
+    """A verb agrees with any noun there is: its form says which number it has."""
+    nouns = nouns_of(tuple(words))
+    return agreement(rng, nouns) if nouns else agreement(rng)
 
 
 def begun(rng: Rng, words: Sequence[str]) -> str:
     """What may stand before an exhibit: a word or some, whatever they are."""
-    return " ".join(rng.sample(words, min(len(words), rng.randint(1, 3))))
+    return unlearned(" ".join(rng.sample(words, min(len(words), rng.randint(1, 3)))))
 
 
 BEFORE_BRACKETS = [
@@ -233,6 +281,12 @@ def aside(rng: Rng) -> str:
             f'The {who} cried, "I want the {thing}!"',
             f'{name} told the {who}, "You can have my {thing}."',
             f'{name} said, "The {who} is here."',
+            f'{name} wanted to know, "What is in the {thing}?"',
+            f'The {who} asked {name}, "Did you see the {thing}?"',
+            f'"How {size} is the {thing}?" asked {name}.',
+            f'{name} asked, "Who took the {thing}?" and the {who} said, "I did."',
+            f'{name} asked, "When can I have the {food}?"',
+            f'Then {name} asked, "Why is the {thing} so {size}?"',
             f'The {who} is called "{name}".',
             f"The {thing} {opened}{inside}{closed} and the {who} {opened}{size}{closed} are mine.",
         ]
@@ -266,7 +320,7 @@ def markup(rng: Rng) -> str:
 
 def any_brackets(rng: Rng, words: Sequence[str]) -> str:
     """Brackets in brackets, or tags in tags, around any words, with any words before: what is open must be closed."""
-    items = rng.sample(words, min(len(words), 12))
+    items = list(map(unlearned, rng.sample(words, min(len(words), 12))))
     before = f"{begun(rng, words)} " if rng.random() < 0.7 else ""
     if rng.random() < 0.6:
         return before + nested(rng, rng.choice([0, 1, 1, 2, 2, 3]), items, rng.random() < 0.3)
@@ -325,8 +379,12 @@ KINDS: list[tuple[Exhibit, float]] = [
     (french, 4), (europe, 1), (treat, 2),
 ]  # fmt: skip
 """Every kind, and how often it comes."""
-ANY: list[tuple[Callable[[Rng, Sequence[str]], str], float]] = [(any_words, 120), (any_brackets, 50)]
-"""Where there is a vocabulary, this often any of its words are copied or stand in brackets: so that any word can be."""
+ANY: list[tuple[Callable[[Rng, Sequence[str]], str], float]] = [
+    (any_words, 120),
+    (any_brackets, 60),
+    (any_agreement, 30),
+]
+"""Where there is a vocabulary, so often any of its words are copied, stand in brackets or have a verb."""
 
 
 def words_of(tokens: Iterable[str]) -> list[str]:
@@ -338,6 +396,11 @@ def words_of(tokens: Iterable[str]) -> list[str]:
 
 def documents(seed: int, words: Sequence[str] = ()) -> Iterator[str]:
     """Exhibits without end: a document has one, or some of the same kind, or some of several. See `words_of`."""
+    return map(plain, marked(seed, words))
+
+
+def marked(seed: int, words: Sequence[str] = ()) -> Iterator[str]:
+    """The same, with what is not learned between marks."""
     rng = random.Random(seed)
     kinds = [*KINDS, *((partial(make, words=words), often) for make, often in ANY)] if words else KINDS
     makers, weights = [kind for kind, _ in kinds], [weight for _, weight in kinds]

@@ -39,9 +39,9 @@ from cutaway.processor import cores, multiplies_bfloat16
 from cutaway.train.learner import prepare_blocks
 from cutaway.train.muon import MOMENTUM, SIZE, orthogonal
 
-PIECES = 4
+PIECES = 8
 """Pieces of work in a step (see exhibit_lessons.py)."""
-RATE, EMBEDDING_RATE = 8e-4, 1e-3
+RATE, EMBEDDING_RATE = 1e-3, 1e-3
 WARM_UP, MEAN = 50, 0.99
 """Steps until the rate is reached; and how much of the running mean of the weights stays in a step."""
 LOOK = 60
@@ -74,7 +74,7 @@ class Words(torch.autograd.Function):
     the teacher, the token within it from the text. Where the teacher says nothing, all is learned from the text.
     """
 
-    PART = 256
+    PART = 512
 
     @staticmethod
     def forward(  # type: ignore[override]
@@ -88,6 +88,7 @@ class Words(torch.autograd.Function):
         learned = float(counts.sum())
         to_hidden, to_matrix, total = torch.empty_like(hidden), torch.zeros_like(matrix), 0.0
         room = hidden.new_empty(Words.PART, vocabulary)
+        columns = rows.T
         asked = torch.unique_consecutive(place)
         place = torch.cat([place, asked])  # and, with a chance less by one, the group that came
         which = torch.cat([which, members.group[targets[asked]]])
@@ -97,7 +98,7 @@ class Words(torch.autograd.Function):
         bounds = torch.searchsorted(place, torch.arange(0, count + Words.PART, Words.PART)).tolist()
         for number, start in enumerate(range(0, count, Words.PART)):
             part, target = hidden[start : start + Words.PART], targets[start : start + Words.PART]
-            ours = torch.mm(part, matrix.T, out=room[: len(part)])  # always in float32
+            ours = room[: len(part)].copy_(part.to(product) @ columns)  # what follows is in float32
             wanted, highest = ours.gather(1, target[:, None]), ours.amax(1, keepdim=True)
             torch.softmax(ours, 1, out=ours)
             counted = counts[start : start + Words.PART]
