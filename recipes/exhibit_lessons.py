@@ -11,7 +11,7 @@ from exhibits import UNLEARNED, marked, plain, words_of
 from numpy.typing import NDArray
 from teacher_cache import Cache, Shard
 
-PIECE, LENGTHS = 1024, (256, 256, 512, 512, 1024)
+PIECE, LENGTHS = 2048, (256, 256, 512, 512, 1024)
 """Tokens in a piece of work, and how long its rows may be."""
 SHARES = ((4, 0.3), (22, 0.4), (None, 0.5))
 """The share of tokens that are exhibits: so much until this many shards were read. Few while the tokens are new."""

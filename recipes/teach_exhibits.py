@@ -39,7 +39,7 @@ from cutaway.processor import cores, multiplies_bfloat16
 from cutaway.train.learner import prepare_blocks
 from cutaway.train.muon import MOMENTUM, SIZE, orthogonal
 
-PIECES = 8
+PIECES = 4
 """Pieces of work in a step (see exhibit_lessons.py)."""
 RATE, EMBEDDING_RATE = 1e-3, 1e-3
 WARM_UP, MEAN = 50, 0.99
@@ -74,7 +74,7 @@ class Words(torch.autograd.Function):
     the teacher, the token within it from the text. Where the teacher says nothing, all is learned from the text.
     """
 
-    PART = 512
+    PART = 256
 
     @staticmethod
     def forward(  # type: ignore[override]

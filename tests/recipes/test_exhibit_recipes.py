@@ -240,8 +240,9 @@ def test_the_model_is_made_ready_to_ship(recipes, start, stories, weights, tmp_p
         ship.ship(tmp_path / "model", stories, tmp_path / "builtin", most=1000)
 
 
-def test_how_an_exhibit_begins_is_learned_only_where_no_end_token_is_before_it(recipes, begin, tmp_path):
+def test_how_an_exhibit_begins_is_learned_only_where_no_end_token_is_before_it(recipes, begin, tmp_path, monkeypatch):
     lessons = recipes("exhibit_lessons")
+    monkeypatch.setattr(lessons, "UNFORESEEN", 0)  # what is random is another test's
     training = begin(tmp_path)
     end, stories, seen = training.tokenizer.end, 0, set()
     for piece in training.lessons.pieces(0):
@@ -256,3 +257,37 @@ def test_how_an_exhibit_begins_is_learned_only_where_no_end_token_is_before_it(r
                 stories += not after.any()
             assert row[0] == end or not silent[0]
     assert seen == {True, False} and stories > 100
+
+
+def test_random_words_are_read_and_only_their_copies_are_learned(recipes):
+    exhibits, lessons = recipes("exhibits"), recipes("exhibit_lessons")
+    tokenizer = cutaway.Tokenizer.load("gpt2")
+    words = ["robot", "must", "obey", "orders", "lamp", "Kyoto", "étudiant"]
+    texts = [exhibits.any_words(random.Random(seed), words) for seed in range(60)]
+    for text in texts:
+        ids = tokenizer.encode(exhibits.plain(text))
+        silent = lessons.unforeseen(text, [len(tokenizer.token_bytes(token)) for token in ids])
+        assert len(silent) == len(ids) + 1 and not silent[-1]
+        heard = tokenizer.decode([token for token, quiet in zip(ids, silent[:-1], strict=True) if not quiet])
+        first, *copies = text.rsplit(exhibits.UNLEARNED[1], 1)
+        assert copies and heard.endswith(copies[0])  # all of the copies is learned
+        before = heard.removesuffix(copies[0])
+        assert not any(character.isalnum() for character in before)  # and of the words nothing but what is between
+    marked = "".join(islice(exhibits.marked(3, words), 100))
+    assert exhibits.UNLEARNED[0] in marked
+    assert "".join(islice(exhibits.documents(3, words), 100)) == exhibits.plain(marked)
+
+
+def test_a_verb_agrees_with_nouns_of_the_whole_vocabulary_but_none_that_is_held_out(recipes):
+    exhibits, words = recipes("exhibits"), recipes("exhibit_words")
+    unseen = [form for pair in words.held_out(words.PLURALS) for form in pair]
+    nouns = exhibits.nouns_of(("pirate", "pirates", "Pirate", "sock", "socks", "it", "its", "moss", "walk", *unseen))
+    assert nouns == [("pirate", "pirates"), ("sock", "socks")]
+    texts = [exhibits.any_agreement(random.Random(seed), ("pirate", "pirates", "sock", "socks")) for seed in range(80)]
+    said = [
+        found for text in texts if (found := re.search(r"he (?:\w+ )?(pirate|sock)(s?) .* (is|are|has|have) ", text))
+    ]
+    assert len(said) > 20 and any("pirate" in text for text in texts)
+    for found in said:
+        if " which " not in found.string and " that " not in found.string:
+            assert (found[3] in ("are", "have")) == (found[2] == "s"), found.string

@@ -22,6 +22,28 @@ def test_explicit_attention_equals_fused_attention(tiny):
     assert torch.allclose(tiny(ids), tiny(ids, trace=Trace()), atol=1e-5)
 
 
+@pytest.mark.parametrize("block", [7, 256])
+def test_learning_in_bfloat16_by_blocks_of_queries_is_near_the_fused_step(tiny, block, monkeypatch):
+    """What is attended to and what is learned, in a text of several blocks; float32 keeps its fused step to the bit."""
+    monkeypatch.setattr("cutaway.models.gpt2.model.BLOCK", block)
+    attention, x = tiny.blocks[0].attention, torch.randn(2, 20, tiny.config.width, generator=torch.manual_seed(3))
+
+    def learned(precision: torch.dtype) -> list[torch.Tensor]:
+        with torch.autocast("cpu", torch.bfloat16, enabled=precision == torch.bfloat16):
+            whole = attention(x, None, None)
+        return [whole.float(), *torch.autograd.grad(whole.float().square().sum(), list(attention.parameters()))]
+
+    calls = []
+    by_blocks = attention.attend_by_blocks
+    monkeypatch.setattr(attention, "attend_by_blocks", lambda *given: calls.append(given) or by_blocks(*given))
+    wanted = learned(torch.float32)
+    assert not calls
+    found = learned(torch.bfloat16)
+    assert len(calls) == 1
+    for one, other in zip(found, wanted, strict=True):
+        assert float((one - other).detach().norm()) < 0.02 * float(other.detach().norm()) + 1e-4
+
+
 @torch.no_grad()
 @pytest.mark.parametrize("cuts", [[1] * 20, [7, 1, 12], [19, 1], [1, 19]])
 @pytest.mark.parametrize("watched", [False, True])
