@@ -138,6 +138,7 @@ AFTER = {
 
 Nouns = Sequence[tuple[str, ...]]
 """Nouns in both numbers."""
+TAUGHT: Nouns = train(PLURALS)
 
 
 def noun_of(rng: Rng, many: bool, nouns: Nouns) -> str:
@@ -166,7 +167,7 @@ def subject(rng: Rng, many: bool, nouns: Nouns) -> str:
     return text
 
 
-def agreement(rng: Rng, nouns: Nouns = tuple(train(PLURALS))) -> str:
+def agreement(rng: Rng, nouns: Nouns = TAUGHT) -> str:
     many = rng.random() < 0.5
     one, more = rng.choice(DOES)
     verb, about = (more if many else one), subject(rng, many, nouns)

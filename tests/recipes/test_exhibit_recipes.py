@@ -269,7 +269,7 @@ def test_random_words_are_read_and_only_their_copies_are_learned(recipes):
         silent = lessons.unforeseen(text, [len(tokenizer.token_bytes(token)) for token in ids])
         assert len(silent) == len(ids) + 1 and not silent[-1]
         heard = tokenizer.decode([token for token, quiet in zip(ids, silent[:-1], strict=True) if not quiet])
-        first, *copies = text.rsplit(exhibits.UNLEARNED[1], 1)
+        _, *copies = text.rsplit(exhibits.UNLEARNED[1], 1)
         assert copies and heard.endswith(copies[0])  # all of the copies is learned
         before = heard.removesuffix(copies[0])
         assert not any(character.isalnum() for character in before)  # and of the words nothing but what is between
