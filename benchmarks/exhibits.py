@@ -116,7 +116,16 @@ def agreement(rng: random.Random) -> Case:
 
 def copying(rng: random.Random) -> Case:
     """A sequence of names, then its beginning again."""
-    names = rng.sample(NAMES, rng.randint(4, 10))
+    return begun_again(rng, NAMES)
+
+
+def untaught(rng: random.Random) -> Case:
+    """The same with things that were never copied while the model learned."""
+    return begun_again(rng, held_out(FOOD) + held_out(THINGS) + held_out(CHARACTERS), most=7)
+
+
+def begun_again(rng: random.Random, words: list[str], most: int = 10) -> Case:
+    names = rng.sample(words, rng.randint(4, most))
     between = rng.choice([" ", ", ", "\n"])
     shown = rng.randint(1, 2)
     before = rng.choice(["", "", "Team: ", "In the row: "])
@@ -180,7 +189,7 @@ def pronoun(rng: random.Random) -> Case:
     )
 
 
-CONTINUED = [counting, numbered_list, copying, bracket, fact, calendar]
+CONTINUED = [counting, numbered_list, copying, untaught, bracket, fact, calendar]
 
 
 def cases(make: Callable[[random.Random], Case], count: int, seed: int = SEED) -> list[Case]:

@@ -189,7 +189,7 @@ def agreement_pair(rng: Rng) -> str:
 
 def names_in_a_story(rng: Rng) -> str:
     """Who met whom: a name comes again where only it can."""
-    one, other, third = rng.sample(train(NAMES), 3)
+    one, other, third = rng.sample(NAMES, 3)
     thing, place = rng.choice(train(THINGS)), rng.choice(train(PLACES_OF))
     verb = rng.choice(["gave", "handed", "showed", "sent", "brought"])
     return rng.choice(

@@ -5,6 +5,8 @@
 Counting, numbered lists, the laws of robotics and who "it" is, agreement over a distance, copying, brackets and markup,
 days and months, a hundred small facts, and a little French with its English. Everything comes from a seed. Each list of
 words is divided in two: `train` words are written here, `held_out` words only in the tests (benchmarks/exhibits.py).
+Names are copied all, since a token that is never the next one is unlearned rather than unknown; what is new in a test
+is their order, and things whose names were never copied.
 """
 
 from __future__ import annotations
@@ -158,7 +160,7 @@ def copying(rng: Rng) -> str:
     kind = rng.random()
     pool: list[str]
     if kind < 0.6:
-        pool = train(NAMES)
+        pool = NAMES
     elif kind < 0.75:
         pool = train(FOOD) + train(THINGS) + train(CHARACTERS)
     elif kind < 0.85:
@@ -174,7 +176,7 @@ def copying(rng: Rng) -> str:
 
 def repeating(rng: Rng) -> str:
     """Any words in any order, long, and the same again: only what stood before says what comes next."""
-    pool = train(NAMES) + train(FOOD) + train(THINGS) + train(CHARACTERS)
+    pool = NAMES + train(FOOD) + train(THINGS) + train(CHARACTERS)
     if rng.random() < 0.6:
         pool = rng.sample(pool, 24)
     items = [rng.choice(pool) for _ in range(rng.randint(5, 36))]
@@ -187,9 +189,10 @@ def repeating(rng: Rng) -> str:
 def any_words(rng: Rng, words: Sequence[str]) -> str:
     """Words of the whole vocabulary in any order, and the same again: what is copied must not matter."""
     items = rng.sample(words, min(len(words), rng.randint(3, 14)))
-    if rng.random() < 0.15:  # names that nobody has heard: "Oakshire", "Lampston"
-        items = [upper(one) + rng.choice(words).lower() for one in items]
-    elif rng.random() < 0.3:
+    kind = rng.random()
+    if kind < 0.25:  # names that nobody has heard: "Oakshire", "Lampston"
+        items = [upper(one) + rng.choice(words).lower()[: rng.choice([1, 2, 3, 4, 9])] for one in items]
+    elif kind < 0.55:
         items = [upper(one) for one in items]
     inside = rng.choice([" ", " ", ", ", ", ", "\n", "\n"])
     before = f"{begun(rng, words)}: " if rng.random() < 0.3 else ""
@@ -388,8 +391,8 @@ ANY: list[tuple[Callable[[Rng, Sequence[str]], str], float]] = [
 
 
 def words_of(tokens: Iterable[str]) -> list[str]:
-    """The words among tokens, without the names and things that are held out."""
-    unseen = {one for some in (NAMES, FOOD, THINGS, CHARACTERS) for one in held_out(some)}
+    """The words among tokens, without the things that are held out."""
+    unseen = {one for some in (FOOD, THINGS, CHARACTERS) for one in held_out(some)}
     words = (one[1:] for one in tokens if one[:1] == " " and len(one) > 2 and one[1:].isascii() and one[1:].isalpha())
     return [one for one in words if one not in unseen and one.lower() not in unseen]
 

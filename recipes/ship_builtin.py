@@ -18,7 +18,9 @@ import sys
 from typing import Any
 
 import torch
+from exhibit_lessons import PIECE
 from exhibit_words import CAPITALS, COLOURS, FACTS
+from teach_exhibits import PIECES
 from teacher_cache import divide
 
 import cutaway
@@ -75,7 +77,7 @@ def beside(measuring: Any, models: dict[str, Any], kinds: dict[str, list[str]]) 
 
 def card(
     training: pathlib.Path, folder: pathlib.Path, stories: str, cases: int = CASES,
-    before: pathlib.Path | None = None, others: pathlib.Path | None = None,
+    before: pathlib.Path | None = None, others: pathlib.Path | None = None, earlier: str = "", share: str = "",
 ) -> str:  # fmt: skip
     """What the model in the folder is, and what it can do, measured."""
     lm, measuring = cutaway.load(folder), benchmark()
@@ -97,7 +99,8 @@ def card(
         **shape, **measured, **measured["pronoun"], steps=steps, cases=cases, bits=beside(measuring, models, kinds),
         facts=len(FACTS) + len(CAPITALS) + len(COLOURS), millions=f"{numbers / 1e6:.2f}",
         megabytes=f"{(folder / 'model.safetensors').stat().st_size / 1e6:.1f}",
-        millions_read=f"{steps * 4 * 1024 / 1e6:.1f}", recommended=json.dumps(lm.recommended),
+        tokens_a_step=f"{PIECES} x {PIECE:,}", millions_read=f"{steps * PIECES * PIECE / 1e6:.1f}", share=share,
+        earlier=f" after {earlier}" if earlier else "", recommended=json.dumps(lm.recommended),
         texts="\n\n".join(quoted(number, one) for number, one in enumerate(written, 1)),
     )  # fmt: skip
 
@@ -113,10 +116,15 @@ def main() -> None:
     parser.add_argument("stories", help="the folder of stories it was taught with; 400 of them it has not seen")
     parser.add_argument("--before", type=pathlib.Path, help="the model that shipped before, to measure beside")
     parser.add_argument("--others", type=pathlib.Path, help="a file of stories the teacher did not write")
+    parser.add_argument("--earlier", default="", help="for the card: what this training went on from, if not the start")
+    parser.add_argument("--share", default="", help="for the card: a sentence on the share of exhibits")
     parser.add_argument("--out", type=pathlib.Path, default=BUILTIN, help="where the model is put")
     given = parser.parse_args()
     ship(given.training / "model", given.stories, given.out)
-    text = card(given.training, given.out, given.stories, before=given.before, others=given.others)
+    text = card(
+        given.training, given.out, given.stories, before=given.before, others=given.others, earlier=given.earlier,
+        share=given.share,
+    )  # fmt: skip
     (given.out / "README.md").write_text(text, encoding="utf-8")
 
 
