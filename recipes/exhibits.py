@@ -376,15 +376,15 @@ def neighbour(rng: Rng) -> str:
 
 
 KINDS: list[tuple[Exhibit, float]] = [
-    (counting, 28), (counting_told, 3), (numbered_list, 3), (steps_in_order, 1), (law, 3), (law_like, 4),
+    (counting, 64), (counting_told, 3), (numbered_list, 3), (steps_in_order, 1), (law, 3), (law_like, 4),
     (pronoun, 7), (agreement, 18), (agreement_pair, 5), (copying, 17), (repeating, 9), (names_in_a_story, 6),
-    (brackets, 26), (aside, 10), (markup, 14), (cycle, 4), (neighbour, 3), (capital, 7), (colour, 5), (fact, 13),
+    (brackets, 36), (aside, 10), (markup, 14), (cycle, 4), (neighbour, 3), (capital, 10), (colour, 8), (fact, 22),
     (french, 4), (europe, 1), (treat, 2),
 ]  # fmt: skip
 """Every kind, and how often it comes."""
 ANY: list[tuple[Callable[[Rng, Sequence[str]], str], float]] = [
-    (any_words, 120),
-    (any_brackets, 60),
+    (any_words, 90),
+    (any_brackets, 70),
     (any_agreement, 30),
 ]
 """Where there is a vocabulary, so often any of its words are copied, stand in brackets or have a verb."""

@@ -28,3 +28,11 @@ def test_another_file_is_refused_with_what_is_read(cutaway, tmp_path: Path):
     said = cutaway("predict", "Once", "--model", tmp_path / "notes.txt")
     assert said.code == 2
     assert ".gguf" in said.err
+
+
+def test_a_folder_named_as_an_included_model_is_not_mistaken_for_it(cutaway, tiny_lm, tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tiny_lm.save("translator")
+    included, own = (cutaway("parameters", "--model", name, "--json") for name in ("translator", "./translator"))
+    assert included.json["total"] != own.json["total"] == sum(one.numel() for one in tiny_lm.model.parameters())
+    assert "the folder of that name here is --model ./translator" in included.err and own.err == ""

@@ -142,6 +142,8 @@ def locate(model: str) -> Path:
     from cutaway.checkpoint.locate import SHIPPED
     from cutaway.checkpoint.locate import locate as find
 
+    if model in SHIPPED and (Path(model) / "config.json").is_file():
+        screen.aside(f"{model} is the model included; the folder of that name here is --model ./{model}")
     if model in SHIPPED or Path(model).exists():
         return find(model)
     from cutaway.cli import progress

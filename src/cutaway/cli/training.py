@@ -15,6 +15,7 @@ from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bars
 from rich.text import Text
 
+from cutaway.checkpoint.locate import SHIPPED
 from cutaway.cli import progress, screen
 from cutaway.tasks import task_from
 from cutaway.train.events import Evaluated, Event, Finished, Prepared, Progress, Report, Sampled, Step
@@ -119,7 +120,9 @@ class Screen:
         screen.aside(f"Also in the folder: {', '.join(name for name in beside if (report.folder / name).exists())}")
         begin = f" {shlex.quote(self.prompt)}" if self.prompt else ""
         if self.verb:
-            screen.aside(f"Try it: cutaway {self.verb} --model {shlex.quote(str(report.folder))}{begin}")
+            folder = str(report.folder)
+            named = f"./{folder}" if folder in SHIPPED else folder  # by its name alone, an included model is meant
+            screen.aside(f"Try it: cutaway {self.verb} --model {shlex.quote(named)}{begin}")
 
 
 def plan(event: Prepared) -> Iterator[str]:
