@@ -11,8 +11,9 @@ learns both sees for itself which language it is given), `train.en-fr.tsv` for m
 - Every kind of space becomes a plain one, every apostrophe the straight one: what a keyboard has.
 - The last line of a file is left out if it does not end like a sentence: some copies break off.
 - A sentence of more than 14 words on either side is left out, or the included model would have too much to learn.
-- Besides the sentences, words and phrases that somebody tries first (phrases.tsv, ours), ten times over; and a fifth of
-  the pairs once more, as people type them: in small letters, without the full stop.
+- Besides the sentences, words and phrases that somebody tries first (phrases.tsv, ours), ten times over, a French one
+  back into the first English one that is listed ("merci": "thank you"); and a fifth of the pairs once more, as people
+  type them: in small letters, without the full stop.
 - 400 English sentences, those whose SHA-256 is least, are the test, with all their translations. A pair is for training
   only if neither of its sentences is in the test: some sentences have several translations.
 
@@ -93,9 +94,11 @@ def main() -> None:
     held = {text for pair in test for text in pair}
     train += [pair for pairs in others for pair in pairs if short(pair) and not held.intersection(pair)]
     train += [pair for pair in typed(train) if not held.intersection(pair)]
-    train += read(Path(__file__).with_name("phrases.tsv")) * PHRASES
+    phrases = read(Path(__file__).with_name("phrases.tsv"))
+    back = list({french: english for english, french in reversed(phrases)}.items())  # the first that is listed
     asked.output.mkdir(parents=True, exist_ok=True)
-    both = [pair for pairs in zip(train, turned(train), strict=True) for pair in pairs]
+    both = [pair for pairs in zip(train, turned(train), strict=True) for pair in pairs] + (phrases + back) * PHRASES
+    train += phrases * PHRASES
     for name, some in (("train", both), ("train.en-fr", train), ("test.en-fr", test), ("test.fr-en", turned(test))):
         beside = asked.output / f"{name}.tsv.part"
         beside.write_text("".join("\t".join(pair) + "\n" for pair in some), encoding="utf-8")
