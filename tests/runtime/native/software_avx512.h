@@ -1,5 +1,6 @@
 // AVX-512 in software, by SIMDe, for processors that have none (see test_software.py). What SIMDe 0.7 lacks is here.
 #pragma once
+#define CUTAWAY_SOFTWARE  // no instruction may be named outright
 #include <simde/x86/avx512.h>
 
 static inline simde__m512 simde_mm512_cvtepi32_ps(simde__m512i x) {

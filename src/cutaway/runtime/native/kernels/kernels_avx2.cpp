@@ -20,7 +20,7 @@ namespace {
 
 constexpr int at_once(Kind kind) { return is_quantised(kind) ? 4 : 6; }  // what 16 registers hold
 constexpr int QUERIES_AT_ONCE = 6;
-constexpr int BESIDE = 1;  // see avx512.inc
+constexpr int BESIDE = 1, BYTES_BESIDE = 1, ROWS_BESIDE = 1;  // see avx512.inc, vnni.inc
 
 // Into the second cache, which holds more of what is under way than the first.
 inline void fetch(const void* from) { _mm_prefetch(static_cast<const char*>(from), _MM_HINT_T1); }

@@ -19,7 +19,7 @@ namespace {
 constexpr bool WIDENS = false;
 
 inline __m512 added(__m512 sum, __m512i weights, const int8_t* x) {
-#if defined(__AVX512BF16__)
+#if !defined(CUTAWAY_SOFTWARE)
     struct Four { int8_t bytes[4]; };
     asm("vdpbf16ps %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(weights), "m"(*reinterpret_cast<const Four*>(x)));
     return sum;

@@ -63,6 +63,7 @@ ALONE void strip_int8(const Strip& strip, const Rows& x, int row, float* sums) {
     }
 }
 
+constexpr int BYTES_BESIDE = 1, ROWS_BESIDE = 1;  // see vnni.inc
 constexpr bool UNPACKS = true;  // int4 to bytes, where many rows meet them
 
 // 64 bytes of int4 as they meet x: sixteen rows with four inputs, then with the next four.

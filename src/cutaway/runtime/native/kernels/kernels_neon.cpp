@@ -47,7 +47,7 @@ inline int32_t taken_off(Kind kind, int32_t first_two, int32_t last_two) {
 
 constexpr int at_once(Kind kind) { return is_quantised(kind) ? 4 : 6; }  // what 32 registers of four numbers hold
 constexpr int QUERIES_AT_ONCE = 6;
-constexpr int BESIDE = 1;  // see avx512.inc
+constexpr int BESIDE = 1, BYTES_BESIDE = 1, ROWS_BESIDE = 1;  // see avx512.inc, vnni.inc
 constexpr int PARTS = 4;  // registers for a tile's sixteen rows
 
 // Four inputs of each row of x, the ones numbered `lane` of sixteen, with the same of a tile's sixteen rows.
