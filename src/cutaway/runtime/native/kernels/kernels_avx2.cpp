@@ -14,6 +14,7 @@
 namespace {
 
 #define FMA(a, b, c) static_cast<Floats>(_mm256_fmadd_ps(a, b, c))
+constexpr int WIDE = 8;
 #include "lanes.inc"
 #include "bytes.inc"
 #include "sixteen.inc"

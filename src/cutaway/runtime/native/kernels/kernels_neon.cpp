@@ -24,6 +24,7 @@ inline float __attribute__((vector_size(32))) multiply_add(Halves a, Halves b, H
 
 #define FMA(a, b, c) \
     multiply_add(__builtin_bit_cast(Halves, Floats(a)), __builtin_bit_cast(Halves, Floats(b)), __builtin_bit_cast(Halves, Floats(c)))
+constexpr int WIDE = 8;
 #include "lanes.inc"
 #include "sixteen.inc"
 

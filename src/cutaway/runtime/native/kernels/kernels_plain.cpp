@@ -6,6 +6,7 @@
 namespace {
 
 #define FMA(a, b, c) ((a) * (b) + (c))
+constexpr int WIDE = 8;
 #include "lanes.inc"
 #include "sixteen.inc"
 
