@@ -168,7 +168,7 @@ ALONE void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
 
 }  // namespace
 
-const Kernels AVX2 = {"avx2", false, 1, product, normalise, quantise, attend};
+const Kernels AVX2 = {"avx2", false, 1, product, normalise, quantise, attend, nullptr};
 
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -119,7 +119,7 @@ ALONE void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
 
 }  // namespace
 
-const Kernels AVX512BW = {"avx512bw", false, ROWS, product, normalise, quantise, attend};
+const Kernels AVX512BW = {"avx512bw", false, ROWS, product, normalise, quantise, attend, nullptr};
 
 #if defined(__clang__)
 #pragma clang attribute pop

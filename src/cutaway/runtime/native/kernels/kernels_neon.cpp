@@ -152,7 +152,7 @@ ALONE void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
 
 }  // namespace
 
-const Kernels NEON = {"neon", false, 1, product, normalise, quantise, attend};
+const Kernels NEON = {"neon", false, 1, product, normalise, quantise, attend, nullptr};
 
 #if defined(__clang__)
 #pragma clang attribute pop

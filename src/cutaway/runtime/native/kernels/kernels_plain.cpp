@@ -75,4 +75,4 @@ void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
 
 }  // namespace
 
-const Kernels PLAIN = {"plain", false, 1, product, normalise, quantise, attend};
+const Kernels PLAIN = {"plain", false, 1, product, normalise, quantise, attend, nullptr};
