@@ -109,11 +109,19 @@ class Text {
         auto* block = reinterpret_cast<uint16_t*>(raw_[position / BLOCK]);
         const int at = position % BLOCK, width = shape_.head_width(), row = static_cast<int>(up(width, LANES));
         uint16_t* lane = block + shape_.keys_at(layer, head) + at / LANES * LANES * up(width, 2) + 2 * (at % LANES);
-        for (int d = 0; d < width; d++) lane[d / 2 * 2 * LANES + d % 2] = to_bfloat16(keys[d]);
-        uint16_t* couple = block + shape_.values_at(layer, head) + static_cast<size_t>(at / 2) * 2 * row;
-        for (int d = 0; d < width; d++) {
-            couple[2 * d + at % 2] = to_bfloat16(values[d]);
-            if (at % 2 == 0) couple[2 * d + 1] = 0;  // until the other one comes
+        for (int d = 0; d + 1 < width; d += 2, lane += 2 * LANES) {
+            const uint32_t both = to_bfloat16(keys[d]) | static_cast<uint32_t>(to_bfloat16(keys[d + 1])) << 16;
+            std::memcpy(lane, &both, 4);
+        }
+        if (width % 2) *lane = to_bfloat16(keys[width - 1]);
+        uint16_t* couples = block + shape_.values_at(layer, head) + static_cast<size_t>(at / 2) * 2 * row;
+        if (at % 2 == 0) {  // the other one's are zeros until it comes
+            for (int d = 0; d < width; d++) {
+                const uint32_t both = to_bfloat16(values[d]);
+                std::memcpy(couples + 2 * d, &both, 4);
+            }
+        } else {
+            for (int d = 0; d < width; d++) couples[2 * d + 1] = to_bfloat16(values[d]);
         }
     }
 
