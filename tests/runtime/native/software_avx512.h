@@ -18,3 +18,11 @@ static inline simde__m512i simde_mm512_cvtepu16_epi32(__m256i x) {
     for (int i = 0; i < 16; i++) to[i] = from[i];
     return simde_mm512_loadu_si512(to);
 }
+
+static inline __m128i simde_mm512_cvtepi32_epi8(simde__m512i x) {
+    int32_t from[16];
+    int8_t to[16];
+    simde_mm512_storeu_si512(from, x);
+    for (int i = 0; i < 16; i++) to[i] = static_cast<int8_t>(from[i]);
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(to));
+}
