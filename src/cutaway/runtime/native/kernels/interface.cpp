@@ -151,7 +151,7 @@ int32_t cutaway_fetches_ahead(void* model) { return static_cast<Model*>(model)->
 
 void cutaway_close(void* model) { delete static_cast<Model*>(model); }
 
-void* cutaway_text_new(const void* model) { return new Text(static_cast<const Model*>(model)->shape); }
+void* cutaway_text_new(const void* model) { return static_cast<const Model*>(model)->text().release(); }
 
 void* cutaway_text_fork(const void* text) {
     void* other = nullptr;

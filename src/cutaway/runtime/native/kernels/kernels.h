@@ -66,8 +66,8 @@ struct Attention {
     int count, first;            // how many tokens, and the position of the first
     int width;                   // of the head
     float scale;
-    float* const* blocks;        // of the text's cache
-    size_t keys_at, values_at;   // where this layer's and head's part begins in a block
+    float* const* blocks;        // of the text's cache; in truth of bfloat16 where attention is rounded
+    size_t keys_at, values_at;   // numbers from the beginning of a block to this layer's and head's part
     const float* distances;      // relative attention: [width][context], the farthest first; null: there is none
     int context;
     float* scratch;              // [QUERIES, scratch_stride]: a query's weights, then from sums_at on what it gathers
@@ -75,7 +75,8 @@ struct Attention {
 };
 
 constexpr int BLOCK = 64;   // tokens in a block of the cache
-constexpr int LANES = 16;   // keys side by side in it: [BLOCK / LANES][head width][LANES]
+constexpr int LANES = 16;   // keys side by side in it: [BLOCK / LANES][head width][LANES]; of bfloat16 [.. / 2][LANES][2],
+                            // and of values, [BLOCK][head width, padded], then [BLOCK / 2][head width, padded][2]
 constexpr int QUERIES = 24; // queries that attend together
 
 struct Kernels {
@@ -86,6 +87,7 @@ struct Kernels {
     void (*normalise)(const float* x, int width, const float* weight, const float* bias, float epsilon, float* out);
     void (*quantise)(const float* x, int width, const Rows& into, int row);
     void (*attend)(const Attention&);
+    void (*attend_rounded)(const Attention&);  // to keys and values in bfloat16, where weights are rounded; null: it has none
 
     bool quantises(Kind kind) const { return is_quantised(kind) || (kind == BFLOAT16 && rounds); }
 };

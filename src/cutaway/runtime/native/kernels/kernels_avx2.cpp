@@ -14,13 +14,14 @@
 namespace {
 
 #define FMA(a, b, c) static_cast<Floats>(_mm256_fmadd_ps(a, b, c))
+constexpr int WIDE = 8;
 #include "lanes.inc"
 #include "bytes.inc"
 #include "sixteen.inc"
 
 constexpr int at_once(Kind kind) { return is_quantised(kind) ? 4 : 6; }  // what 16 registers hold
 constexpr int QUERIES_AT_ONCE = 6;
-constexpr int BESIDE = 1;  // see avx512.inc
+constexpr int BESIDE = 1, BYTES_BESIDE = 1, ROWS_BESIDE = 1;  // see avx512.inc, vnni.inc
 
 // Into the second cache, which holds more of what is under way than the first.
 inline void fetch(const void* from) { _mm_prefetch(static_cast<const char*>(from), _MM_HINT_T1); }
@@ -167,7 +168,7 @@ ALONE void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
 
 }  // namespace
 
-const Kernels AVX2 = {"avx2", false, 1, product, normalise, quantise, attend};
+const Kernels AVX2 = {"avx2", false, 1, product, normalise, quantise, attend, nullptr};
 
 #if defined(__clang__)
 #pragma clang attribute pop

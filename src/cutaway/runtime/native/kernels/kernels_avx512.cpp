@@ -20,7 +20,7 @@ namespace {
 
 }  // namespace
 
-const Kernels AVX512 = {"avx512", false, ROWS, product, normalise, quantise, attend};
+const Kernels AVX512 = {"avx512", false, ROWS, product, normalise, quantise, attend, nullptr};
 
 #if defined(__clang__)
 #pragma clang attribute pop

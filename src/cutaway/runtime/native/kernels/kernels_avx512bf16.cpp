@@ -19,12 +19,21 @@ namespace {
 constexpr bool WIDENS = false;
 
 inline __m512 added(__m512 sum, __m512i weights, const int8_t* x) {
-#if defined(__AVX512BF16__)
+#if !defined(CUTAWAY_SOFTWARE)
     struct Four { int8_t bytes[4]; };
     asm("vdpbf16ps %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(weights), "m"(*reinterpret_cast<const Four*>(x)));
     return sum;
 #else
     return _mm512_dpbf16_ps(sum, (__m512bh)weights, (__m512bh)four(x));
+#endif
+}
+
+inline __m512 added(__m512 sum, __m512i weights, __m512i x) {
+#if !defined(CUTAWAY_SOFTWARE)
+    asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(weights), "v"(x));
+    return sum;
+#else
+    return _mm512_dpbf16_ps(sum, (__m512bh)weights, (__m512bh)x);
 #endif
 }
 
@@ -47,10 +56,11 @@ ALONE void strip_bfloat16(const Strip& strip, const Rows& x, int row, float* sum
 }
 
 #include "common.inc"
+#include "attention_bfloat16.inc"
 
 }  // namespace
 
-const Kernels AVX512BF16 = {"avx512bf16", true, ROWS, product, normalise, quantise, attend};
+const Kernels AVX512BF16 = {"avx512bf16", true, ROWS, product, normalise, quantise, attend, attend_rounded};
 
 #if defined(__clang__)
 #pragma clang attribute pop

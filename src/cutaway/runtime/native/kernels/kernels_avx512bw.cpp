@@ -63,6 +63,7 @@ ALONE void strip_int8(const Strip& strip, const Rows& x, int row, float* sums) {
     }
 }
 
+constexpr int BYTES_BESIDE = 1, ROWS_BESIDE = 1;  // see vnni.inc
 constexpr bool UNPACKS = true;  // int4 to bytes, where many rows meet them
 
 // 64 bytes of int4 as they meet x: sixteen rows with four inputs, then with the next four.
@@ -118,7 +119,7 @@ ALONE void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
 
 }  // namespace
 
-const Kernels AVX512BW = {"avx512bw", false, ROWS, product, normalise, quantise, attend};
+const Kernels AVX512BW = {"avx512bw", false, ROWS, product, normalise, quantise, attend, nullptr};
 
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -24,6 +24,7 @@ inline float __attribute__((vector_size(32))) multiply_add(Halves a, Halves b, H
 
 #define FMA(a, b, c) \
     multiply_add(__builtin_bit_cast(Halves, Floats(a)), __builtin_bit_cast(Halves, Floats(b)), __builtin_bit_cast(Halves, Floats(c)))
+constexpr int WIDE = 8;
 #include "lanes.inc"
 #include "sixteen.inc"
 
@@ -47,7 +48,7 @@ inline int32_t taken_off(Kind kind, int32_t first_two, int32_t last_two) {
 
 constexpr int at_once(Kind kind) { return is_quantised(kind) ? 4 : 6; }  // what 32 registers of four numbers hold
 constexpr int QUERIES_AT_ONCE = 6;
-constexpr int BESIDE = 1;  // see avx512.inc
+constexpr int BESIDE = 1, BYTES_BESIDE = 1, ROWS_BESIDE = 1;  // see avx512.inc, vnni.inc
 constexpr int PARTS = 4;  // registers for a tile's sixteen rows
 
 // Four inputs of each row of x, the ones numbered `lane` of sixteen, with the same of a tile's sixteen rows.
@@ -151,7 +152,7 @@ ALONE void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
 
 }  // namespace
 
-const Kernels NEON = {"neon", false, 1, product, normalise, quantise, attend};
+const Kernels NEON = {"neon", false, 1, product, normalise, quantise, attend, nullptr};
 
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -6,6 +6,7 @@
 namespace {
 
 #define FMA(a, b, c) ((a) * (b) + (c))
+constexpr int WIDE = 8;
 #include "lanes.inc"
 #include "sixteen.inc"
 
@@ -22,7 +23,7 @@ inline int32_t taken_off(Kind kind, int32_t first_two, int32_t last_two) {
 
 constexpr int at_once(Kind) { return 4; }
 constexpr int QUERIES_AT_ONCE = 4;
-constexpr int BESIDE = 1;  // see avx512.inc
+constexpr int BESIDE = 1, BYTES_BESIDE = 1, ROWS_BESIDE = 1;  // see avx512.inc, vnni.inc
 
 template <int T>
 void strip_int8(const Strip& strip, const Rows& x, int row, float* sums) {
@@ -74,4 +75,4 @@ void strip_int4(const Strip& strip, const Rows& x, int row, float* sums) {
 
 }  // namespace
 
-const Kernels PLAIN = {"plain", false, 1, product, normalise, quantise, attend};
+const Kernels PLAIN = {"plain", false, 1, product, normalise, quantise, attend, nullptr};

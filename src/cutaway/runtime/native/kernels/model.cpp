@@ -32,6 +32,11 @@ Kind kind_of(const Shape& shape) { return static_cast<Kind>(shape.kind); }
 // has the output matrix, of which all is read, in int4 beside it.
 Kind tokens_kind_of(const Shape& shape) { return kind_of(shape) == INT4 ? INT8 : kind_of(shape); }
 
+// What is learned of distances stays in float32, and with it what meets it.
+bool rounds(const Shape& shape, const Kernels& kernels) {
+    return kernels.attend_rounded != nullptr && kind_of(shape) != FLOAT32 && !shape.relative;
+}
+
 }  // namespace
 
 Layout::Layout(const Shape& shape) {
@@ -66,7 +71,8 @@ Layout::Layout(const Shape& shape) {
 }
 
 Model::Model(const Shape& given, const uint8_t* weights, int threads, const Kernels& chosen)
-    : shape(given), kernels(chosen), layout_(given), weights_(weights), threads_(threads) {
+    : shape(given), kernels(chosen), layout_(given), keeping_{given, rounds(given, chosen)},
+      spare_(std::make_shared<Spare>(given)), weights_(weights), threads_(threads) {
     row_ = apart(sizeof(float) * up(shape.width, 64)) / sizeof(float);
     hidden_row_ = apart(sizeof(float) * up(shape.mlp_width, 64)) / sizeof(float);
     all_row_ = apart(sizeof(float) * 3 * shape.width) / sizeof(float);
@@ -235,7 +241,7 @@ void Model::attend(const Row* rows, int count, int layer) {
         const int runs = static_cast<int>(runs_.size()), head = piece / runs;  // head by head: its keys stay near
         const Run& run = runs_[piece % runs];
         const Row& first = rows[run.first];
-        kernels.attend({
+        (keeping_.rounded ? kernels.attend_rounded : kernels.attend)({
             .queries = all_.data() + run.first * all_row_ + static_cast<size_t>(head) * width,
             .query_stride = all_row_,
             .out = merged_.data() + run.first * row_ + static_cast<size_t>(head) * width,

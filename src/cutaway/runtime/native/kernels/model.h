@@ -67,6 +67,8 @@ class Model {
     void read(int texts, Text* const* which, const int32_t* counts, const int32_t* ids, const int32_t* wanted,
               float* scores);
 
+    std::unique_ptr<Text> text() const { return std::make_unique<Text>(keeping_, spare_); }
+
     const Shape shape;
     const Kernels& kernels;
     void fetch_ahead(int bytes);  // from now on, instead of trying
@@ -95,6 +97,8 @@ class Model {
     const float* floats(size_t at) const { return reinterpret_cast<const float*>(weights_ + at); }
 
     const Layout layout_;
+    const Keeping keeping_;
+    const std::shared_ptr<Spare> spare_;
     const uint8_t* weights_;
     Threads threads_;
     Pace pace_;
