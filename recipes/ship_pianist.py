@@ -86,6 +86,7 @@ def main() -> None:
     about.add_argument("trained", type=pathlib.Path)
     about.add_argument("--samples", type=int, default=200)
     about.add_argument("--keep", type=pathlib.Path, help="a folder for the samples and the held-out performances")
+    about.add_argument("--before", default="", help="for the card: what this training went on from, if not from nothing")
     given = about.parse_args()
     ship(given.trained)
     lm = cutaway.load(PIANIST)
@@ -108,6 +109,7 @@ def main() -> None:
         "per_event": f"{report['held_loss']:.3f}",
         "per_note": f"{report['metrics']['loss_per_note']:.2f}",
         "samples": given.samples,
+        "before": f", after {given.before}" if given.before else "",
         "table": table(found),
         "speed": f"{music / took:.1f}",
         "rate": f"{events / took:,.0f}",
