@@ -197,7 +197,7 @@ def test_a_teacher_that_cannot_be_compared_is_refused(taught, tmp_path, common):
         tokenizer=str(taught),
     )
     refused(
-        "compares vectors of equal width, and the teacher .* has 32 numbers where the student has 16: set teacher.cosine",
+        "compares vectors of equal width, and the teacher .* has 32 numbers where the student has 16: set",
         teacher={"from": taught}, width=16, layers=1,
     )  # fmt: skip
     refused("a student cannot start with more blocks", teacher={"from": taught, "start": True}, layers=5)
