@@ -336,7 +336,9 @@ def test_a_step_about_a_model_of_its_own_brings_it_and_the_next_leads_back(show,
     page.wait_for_selector("p.here[data-claim='0'] data")
     found = answers(builtin, STEPS["alignment"])["align"]
     assert numbers(page) == [found["one_weight"]["value"], found["other_weight"]["value"]]
-    page = show("#/translator?tour=recurrent")  # a link that says nothing else, and then back: to the model of every visit
+    page = show(
+        "#/translator?tour=recurrent"
+    )  # a link that says nothing else, and then back: to the model of every visit
     page.wait_for_url("**model=rnn*")
     page.wait_for_selector("p.here[data-claim='0']")
     page.keyboard.press("[")
