@@ -1641,7 +1641,7 @@ import{$t as e,A as t,An as n,At as r,B as i,Bn as a,Bt as o,Cn as s,Ct as c,Dn 
         "align.one_weight": [0.5, null],
         "align.other_weight": [0.5, null]
       },
-      "en": "For {align.one} it takes {align.one_weight} from {align.one_at}, and for {align.other} {align.other_weight} from {align.other_at}: the two words change places.",
+      "en": "For {align.one} it takes {align.one_weight} from {align.one_at}, and for {align.other} {align.other_weight} from {align.other_at}: their order is reversed.",
       "zh-Hans": "写 {align.one} 时从 {align.one_at} 取 {align.one_weight}，写 {align.other} 时从 {align.other_at} 取 {align.other_weight}：两个词换了位置。",
       "ru": "Для {align.one} берётся {align.one_weight} у {align.one_at}, для {align.other} — {align.other_weight} у {align.other_at}: слова меняются местами."
     },
@@ -1772,12 +1772,12 @@ import{$t as e,A as t,An as n,At as r,B as i,Bn as a,Bt as o,Cn as s,Ct as c,Dn 
         "sense.last": [null, 0.85]
       },
       "en": "The two vectors of “stick” have a cosine of {sense.first} at the entry, where only the position differs, and of {sense.last} after the last block.",
-      "zh-Hans": "两个 “stick” 的向量，在入口处余弦为 {sense.first}，那里只差位置；过了最后一块是 {sense.last}。",
+      "zh-Hans": "两个 “stick” 的向量，在入口处余弦为 {sense.first}，那里只差位置；在最后一个块之后是 {sense.last}。",
       "ru": "Косинус двух векторов «stick» на входе, где различается только место, равен {sense.first}, а после последнего блока — {sense.last}."
     },
     {
       "en": "In this model the two vectors stay alike: their cosine is {sense.first} at the entry and {sense.last} after the last block.",
-      "zh-Hans": "在这个模型里两个向量仍然相近：入口处余弦为 {sense.first}，过了最后一块是 {sense.last}。",
+      "zh-Hans": "在这个模型里两个向量仍然相近：入口处余弦为 {sense.first}，最后一个块之后是 {sense.last}。",
       "ru": "В этой модели два вектора остаются похожи: косинус на входе {sense.first}, после последнего блока {sense.last}."
     }
   ],
