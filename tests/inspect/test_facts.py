@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
+import cutaway
 from cutaway.errors import CutawayError
 from cutaway.inspect.facts import FACTS, facts, first_of, place_of
 from cutaway.inspect.gallery import stuck
+from cutaway.inspect.pairs import pair_run
 from cutaway.inspect.parameters import parameters
 from cutaway.inspect.runs import Run, run
 from cutaway.language_model import LanguageModel
@@ -174,8 +176,9 @@ def test_every_kind_answers_for_a_model_of_one_layer_and_head_and_a_text_of_one_
         "cut": {"word": word},
         "looking": {"start": word, "end": word},
         "race": {"one": "a", "other": "b"},
+        "sense": {"other": word, "word": word},
     }
-    for kind in FACTS:
+    for kind in FACTS.keys() - {"carried", "aligned"}:  # of models of two texts
         facts(seen, {"one": {"of": kind, **about.get(kind, {})}})
 
 
@@ -184,3 +187,45 @@ def test_mistakes_are_said(told):
         facts(told, {"one": {"of": "nxt"}})
     with pytest.raises(CutawayError, match="is not about where"):
         facts(told, {"one": {"of": "next", "where": 3}})
+
+
+def test_what_a_translator_looked_at_is_what_its_trace_says():
+    lm = cutaway.load("rnn")
+    source, target = "She bought a red car.", "Elle a acheté une voiture rouge."
+    seen = pair_run(lm, lm.pair(source))
+    ids = lm.pair(source, target)
+    begins = ids.index(lm.config.start)
+    weights = lm.trace(ids)["decoder.attention.weights"]  # [target token, source token]
+    found = ask(seen, "aligned", one="voiture", other="rouge")
+    for name, word in (("one", " voiture"), ("other", " rouge")):
+        row = weights[[lm.tokenizer.decode([one]) for one in ids[begins:]].index(word) - 1]
+        assert found[f"{name}_weight"] == pytest.approx(float(row.max()), rel=1e-4)
+        assert found[f"{name}_at"][0].id == ids[int(row.argmax())]
+    assert found["turned"] == 1
+    state = lm.trace(ids)["encoder.blocks.0.hidden"]
+    assert ask(seen, "carried") == {"tokens": begins, "width": state.shape[-1], "both": 1}
+    with pytest.raises(CutawayError, match="'chat' is no token of the translation"):
+        ask(seen, "aligned", one="chat", other="rouge")
+    with pytest.raises(CutawayError, match="reads one text, not two"):
+        ask(run(cutaway.load(), source), "carried")
+
+
+def test_gaps_senses_and_stacks_are_the_views_own(told, bert_lm):
+    assert ask(told, "gap") == {"there": 0}
+    best = bert_lm.fill("the fox [MASK] .", 1)[0].predictions[0]
+    found = ask(run(bert_lm, "the fox [MASK] ."), "gap")
+    assert found["there"] == 1 and found["token"][0].id == best.id
+    assert found["share"] == pytest.approx(best.probability, rel=1e-5)
+    with pytest.raises(CutawayError, match=r"no \[MASK\] to fill"):
+        ask(run(bert_lm, "the fox ."), "gap")
+    assert ask(told, "stacked") == {"blocks": told.lm.config.layers, "attentions": 1}
+    one, other = (run(told.lm, text) for text in ("a red ball", "the ball is red"))
+    vectors = [
+        [seen[name][place_of(seen, "ball")] for name in ("residual.0", f"blocks.{told.lm.config.layers - 1}.residual")]
+        for seen in (one, other)
+    ]
+    if all(len(seen.lm.ids(" ball")) == 1 for seen in (one, other)):
+        cosines = [float(torch.cosine_similarity(a, b, dim=0)) for a, b in zip(*vectors, strict=True)]
+        assert list(ask(one, "sense", other="the ball is red", word="ball").values()) == pytest.approx(
+            cosines, abs=1e-4
+        )

@@ -109,3 +109,26 @@ def test_a_download_does_not_keep_the_server_from_ending(monkeypatch):
     models.close()
     assert models.progress("gpt2").phase == "fetching"
     never.set()
+
+
+def test_a_model_that_others_put_to_sleep_is_woken_again(tiny_lm):
+    import time
+
+    from cutaway.serve.explorer import Explorer
+
+    explorer = Explorer()
+    models = explorer.models
+
+    def up() -> None:
+        ends = time.monotonic() + 120
+        while (now := models.wake("rnn")).phase != "awake" and time.monotonic() < ends:
+            assert now.phase != "failed"
+            time.sleep(0.05)
+
+    up()
+    for name in ("one", "other"):
+        models.add(type(tiny_lm)(tiny_lm.model, tiny_lm.tokenizer, name))
+    assert "rnn" not in models.awake
+    up()
+    assert "rnn" in models.awake
+    explorer.close()

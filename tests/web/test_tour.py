@@ -16,6 +16,7 @@ pytest.importorskip("fastapi", reason="the extra `serve` is not installed")
 
 from fastapi.testclient import TestClient
 
+import cutaway
 from cutaway.inspect.facts import FACTS
 from cutaway.models.gpt2.shape import Config
 from cutaway.models.steps import model_map
@@ -32,7 +33,8 @@ TO_COME = {
 }
 """Steps for the next built-in model, which is to do what they speak of: held to the same rules."""
 LANGUAGES = {"en", "zh-Hans", "ru"}
-PAGES = {"predict", "walk", "attention", "layers", "causes", "neurons", "generate", "change", "weights", "tasks"}
+PAGES = {"predict", "walk", "attention", "layers", "causes", "neurons", "generate", "change", "weights", "tasks",
+         "translator", "encoder", "senses"}  # fmt: skip
 THERE = {file.parent.name for file in SOURCE.glob("pages/*/page.ts")}
 SHOWN = [name for name, step in STEPS.items() if step["page"] in THERE]
 SIZES = {"layers", "heads", "width", "head_width", "mlp_width", "vocabulary", "context"}
@@ -99,7 +101,9 @@ def answers(lm, step) -> dict[str, dict[str, Any]]:
     explorer = Explorer()
     explorer.models.add(lm)
     client = TestClient(create_app(explorer), base_url="http://127.0.0.1:8000")
-    asked = {"model": lm.name, "text": step["place"].get("text", ""), "facts": step.get("facts", {})}
+    if name := step["place"].get("model"):  # the step brings its own
+        explorer.models.add(cutaway.load(name))
+    asked = {"model": name or lm.name, "text": step["place"].get("text", ""), "facts": step.get("facts", {})}
     answer = client.post("/api/facts", json=asked)
     explorer.close()
     assert answer.status_code == 200, answer.text
@@ -317,6 +321,38 @@ def test_the_tour_is_of_the_model_being_shown(show, settle, long_lm):
         follow(page, settle, name)
         assert "model=long" in page.url and page.locator("main [role=alert]").count() == 0, name
         assert page.locator("p.here").get_attribute("data-claim") == str(held(step, answers(long_lm, step))), name
+
+
+def test_a_step_about_a_model_of_its_own_brings_it_and_the_next_leads_back(show, settle, builtin):
+    page = show("#/change?model=long&text=hello&tour=change")
+    for name, model in (("recurrent", "rnn"), ("alignment", "rnn"), ("two-stacks", "long")):
+        page.keyboard.press("]")
+        page.wait_for_url(f"**model={model}*tour={name}*")
+        page.wait_for_selector("p.here[data-claim='0']")
+        settle(page)
+        assert marked(page) == STEPS[name]["point"]
+    page.keyboard.press("[")
+    page.wait_for_url("**model=rnn*tour=alignment*")
+    page.wait_for_selector("p.here[data-claim='0'] data")
+    found = answers(builtin, STEPS["alignment"])["align"]
+    assert numbers(page) == [found["one_weight"]["value"], found["other_weight"]["value"]]
+    page = show(
+        "#/translator?tour=recurrent"
+    )  # a link that says nothing else, and then back: to the model of every visit
+    page.wait_for_url("**model=rnn*")
+    page.wait_for_selector("p.here[data-claim='0']")
+    page.keyboard.press("[")
+    page.wait_for_url("**tour=change*")
+    assert "model=" not in page.url
+
+
+def test_the_step_of_gaps_speaks_of_a_bert_if_there_is_one(show, server, builtin, bert_lm):
+    step = STEPS["gap"]
+    found = answers(bert_lm, step)["gap"]
+    assert found["there"]["value"] == 1
+    wanted = bert_lm.fill(step["place"]["text"], 1)[0].predictions[0]
+    assert found["share"]["value"] == pytest.approx(wanted.probability, rel=1e-4)
+    assert held(step, answers(bert_lm, step)) == 1 and held(step, answers(builtin, step)) == 0
 
 
 def test_steps_of_the_walk_are_steps_it_has():

@@ -60,13 +60,19 @@ def title(step: dict[str, Any]) -> str:
 def heard(lm: Any, step: dict[str, Any], file: str) -> dict[str, Any]:
     """What a step finds on a model, and the sentence that it says there."""
     from cutaway.inspect.facts import facts
+    from cutaway.inspect.pairs import pair_run
     from cutaway.inspect.runs import run
+    from cutaway.models.architecture import start_of
 
     if "facts" not in step or "text" not in step.get("place", {}):
         return {"facts": {}, "here": ""}
     where = f"{file}, step {step['name']} ({title(step)})"
+    text = step["place"]["text"]
     try:
-        found = facts(run(lm, step["place"]["text"]), step["facts"])
+        if own := step["place"].get("model"):  # the step brings its own
+            lm = options.load(own, None, None)
+        seen = run(lm, text) if start_of(lm.config) is None else pair_run(lm, lm.pair(text))
+        found = facts(seen, step["facts"])
     except CutawayError as error:
         raise CutawayError(f"{where}, facts: {error}") from None
     values = {f"{name}.{key}": value for name, fact in found.items() for key, value in fact.items()}

@@ -18,11 +18,15 @@ from cutaway.errors import CutawayError, nearest
 from cutaway.inspect import attention
 from cutaway.inspect.change import AblateHead
 from cutaway.inspect.gallery import stuck
+from cutaway.inspect.gaps import gaps
 from cutaway.inspect.lens import lens
 from cutaway.inspect.numbers import Token, rounded
+from cutaway.inspect.pairs import attentions, pair_run, translation, unrolled
 from cutaway.inspect.parameters import parameters
 from cutaway.inspect.runs import Run, run
 from cutaway.inspect.saliency import saliency
+from cutaway.inspect.senses import senses
+from cutaway.models.architecture import places as architecture_places
 from cutaway.models.gpt2.shape import SIZES
 
 IN_TEXT = ("at", "start", "end", "word")
@@ -364,6 +368,58 @@ def speakers(seen: Run, token: int) -> Sequence[tuple[int, int]]:
     return [divmod(one, config.heads) for one in best]
 
 
+def carried(seen: Run) -> Fact:
+    """What a recurrent encoder carries from word to word: how many tokens it reads, and how long its state is."""
+    found = unrolled(pair_run(seen.lm, seen.ids))
+    return {
+        "tokens": count(len(found.source)), "width": count(len(found.last[-1])), "both": count(found.bidirectional),
+    }  # fmt: skip
+
+
+def aligned(seen: Run, one: str, other: str) -> Fact:
+    """For two words of a translation, the token of the source that the decoder looked at most as it wrote them."""
+    lm, found = seen.lm, translation(pair_run(seen.lm, seen.ids), max_tokens=60)
+    ids = [token.id for token in found.target]
+    table = attentions(pair_run(lm, [*seen.ids, *ids[: -1 if found.ended else None]]))
+    shares = torch.as_tensor(table.weights).mean(0)  # [row, source token], over all heads
+    places, given = [], {}
+    for name, word in (("one", one), ("other", other)):
+        said = [at for at, token in enumerate(found.target) if str(token.text).strip() == word]
+        if not said:
+            raise CutawayError(f"{word!r:.80} is no token of the translation, {found.text!r:.200}.")
+        row = shares[said[-1]]  # what stands in a row chooses the token of this number
+        places.append(best := int(row.argmax()))
+        given |= {
+            name: words(found.target[said[-1]]), f"{name}_at": words(found.source[best]),
+            f"{name}_weight": percent(row[best]),
+        }  # fmt: skip
+    return given | {"turned": count(places[0] > places[1])}
+
+
+def stacked(seen: Run) -> Fact:
+    """How many blocks a model has, and how many attentions are in each."""
+    config: Any = seen.lm.config
+    scores = [name for name in architecture_places(config) if name.endswith(".scores")]
+    return {"blocks": count(config.layers), "attentions": count(len(scores) // config.layers)}
+
+
+def gap(seen: Run) -> Fact:
+    """What an encoder puts into the first gap, `[MASK]`; of any other model only that there is nothing."""
+    if not getattr(seen.lm.config, "scores_words", False):
+        return {"there": count(0)}
+    found = gaps(seen, k=1).gaps
+    if not found:
+        raise CutawayError("The text has no [MASK] to fill.")
+    [guess] = found[0].guesses
+    return {"there": count(1), "token": words(guess.token), "share": percent(guess.probability)}
+
+
+def sense(seen: Run, other: str, word: str) -> Fact:
+    """A word in this text and in another: how alike its two vectors are before the blocks and after the last one."""
+    found = senses(seen, other, word)
+    return {"first": number(found.cosines[0]), "last": number(found.cosines[-1])}
+
+
 FACTS: dict[str, Callable[..., Fact]] = {
     "place": place,
     "next": following,
@@ -381,4 +437,9 @@ FACTS: dict[str, Callable[..., Fact]] = {
     "cause": cause,
     "race": race,
     "missed": missed,
+    "carried": carried,
+    "aligned": aligned,
+    "stacked": stacked,
+    "gap": gap,
+    "sense": sense,
 }

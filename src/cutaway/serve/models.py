@@ -102,7 +102,7 @@ class Models:
             if name in self.awake:
                 return Waking(name, "awake")
             now = self.waking.get(name)
-            if now is None or now.phase == "failed":
+            if now is None or now.phase in ("failed", "awake"):  # awake it was, and others have taken its room since
                 now = self.waking[name] = Waking(name)
                 thread = threading.Thread(target=self._wake, args=(now,), daemon=True)
                 self.loading = [one for one in self.loading if one[0].is_alive()] + [(thread, now)]

@@ -148,7 +148,7 @@ def record(recorder: Recorder, built: Mapping[str, Any], text: str, addresses: S
     """Everything that the pages of a site ask and the engine in it cannot answer; of these moments as well."""
     about_the_model(recorder)
     for step in built["tour"]:
-        if step["facts"]:
+        if step["facts"] and "model" not in step["place"]:  # another one is not in the site
             body = {"model": recorder.name, "text": step["place"].get("text", ""), "facts": step["facts"], "own": False}
             recorder.record("POST", "facts", body=body)
     texts = {text or built["beginning"]: ()} | {

@@ -28,7 +28,7 @@ TOUR = ("title", "model", "text", "steps")
 STEP = (
     "name", "use", "page", "place", "facts", "point", "title", "words", "here", "ask", "try", "own", "notes",
 )  # fmt: skip
-PLACE = ("text", "position", "layer", "head", "from", "step", "settings", "beside")
+PLACE = ("model", "text", "position", "layer", "head", "from", "step", "settings", "beside")
 LONGEST = 10_000
 MOST = 200
 
@@ -208,7 +208,7 @@ def check_place(given: Any, where: Where, facts: set[str] | None) -> dict[str, A
     for name in ("layer", "head", "position"):
         if name in place:
             where.at(name).whole(place[name])
-    for name in ("text", "step"):
+    for name in ("model", "text", "step"):
         if name in place:
             where.at(name).string(place[name])
     if "from" in place and facts is not None and where.at("from").string(place["from"]) not in facts:

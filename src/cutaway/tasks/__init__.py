@@ -19,12 +19,13 @@ from cutaway.tasks.marks import Marks, Questions, Tagging
 from cutaway.tasks.masked import MaskedWords
 from cutaway.tasks.performance import Performances
 from cutaway.tasks.sequences import Language, Summary, Translation
-from cutaway.tasks.task import Arrays, Batch, Example, LeftOut, Loss, Record, Task, save_task
+from cutaway.tasks.task import Arrays, Batch, Example, LeftOut, Loss, Record, Seen, Task, save_task
 
 __all__ = [
     "TASKS", "Arrays", "Batch", "BothWays", "Chat", "Choice", "ClassTask", "Classification", "Completion", "Entailment",
     "Example", "Labelled", "Language", "LeftOut", "Loss", "Marks", "MaskedWords", "Performances", "Questions", "Record",
-    "Similarity", "Summary", "Tagging", "Task", "Translation", "load_task", "register", "save_task", "task_from",
+    "Seen", "Similarity", "Summary", "Tagging", "Task", "Translation", "load_task", "register", "save_task",
+    "task_from",
 ]  # fmt: skip
 
 TASKS: dict[str, type[Any]] = {

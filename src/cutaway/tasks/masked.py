@@ -15,7 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cutaway.errors import CutawayError
-from cutaway.tasks.task import Arrays, Batch, Example, LeftOut, Loss, Record, Task, padded, require_limit, text
+from cutaway.tasks.task import Arrays, Batch, Example, LeftOut, Loss, Record, Seen, Task, padded, require_limit, text
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -106,10 +106,18 @@ class MaskedWords(Task):
 
     def loss(self, model: nn.Module, batch: Mapping[str, Tensor], scale: float = 1.0) -> Loss:
         """The mean over the hidden words, plus the mean over the pairs, times how many words are hidden."""
+        return self.seen_loss(model, self.see(model, batch), batch, scale)
+
+    def see(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Seen:
+        reader: Any = model
+        hidden = reader.read(batch["inputs"], batch["segments"], batch["mask"])  # [row, token, width]
+        return Seen(hidden, batch["mask"], reader.score, reader.config.vocabulary)
+
+    def seen_loss(self, model: nn.Module, seen: Seen, batch: Mapping[str, Tensor], scale: float = 1.0) -> Loss:
         import torch.nn.functional as F
 
         reader: Any = model
-        hidden = reader.read(batch["inputs"], batch["segments"], batch["mask"])  # [row, token, width]
+        hidden = seen.hidden
         asked = batch["targets"] != IGNORED
         scores, wanted = reader.score(hidden[asked]).float(), batch["targets"][asked]
         total = F.cross_entropy(scores, wanted, reduction="sum")
@@ -120,6 +128,13 @@ class MaskedWords(Task):
             right = (judged.detach().argmax(-1) == 1 - batch["follows"]).float().mean() * len(wanted)
             metrics["next_sentence"] = right
         return Loss(total * scale, metrics)
+
+    def check_teacher(self, shape: Any, name: str) -> None:
+        if not getattr(shape, "scores_words", False):
+            raise CutawayError(
+                f"The teacher {name} has no head that scores words, so it cannot teach masked words: give a BERT or "
+                "DistilBERT for masked words (BertForMaskedLM)."
+            )
 
     def with_head(self, model: nn.Module) -> nn.Module:
         from cutaway.models.bert.heads import with_head

@@ -15,6 +15,7 @@ from cutaway.tasks.task import (
     LeftOut,
     Loss,
     Record,
+    Seen,
     Task,
     require_limit,
     require_separators,
@@ -50,6 +51,27 @@ class Written(Task):
 
         smoothing = self.smoothing if model.training else 0.0  # held-out data is measured by the plain loss
         return Loss(token_loss(model, batch["inputs"], batch["targets"], scale, smoothing))
+
+    def see(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Seen:
+        from cutaway.tasks.token_loss import IGNORED
+
+        reader: Any = model
+        matrix = reader.output_matrix
+        hidden = reader.read(batch["inputs"])  # [row, token, width]
+        return Seen(hidden, batch["targets"] != IGNORED, lambda vectors: vectors @ matrix.T, len(matrix))
+
+    def seen_loss(self, model: nn.Module, seen: Seen, batch: Mapping[str, Tensor], scale: float = 1.0) -> Loss:
+        from cutaway.tasks.token_loss import token_loss
+
+        smoothing = self.smoothing if model.training else 0.0
+        return Loss(token_loss(model, batch["inputs"], batch["targets"], scale, smoothing, seen.hidden))
+
+    def check_teacher(self, shape: Any, name: str) -> None:
+        from cutaway.models.architecture import architecture
+
+        made = architecture(shape.kind)
+        if shape.kind != "gpt2":
+            raise CutawayError(f"The teacher {name} is a {made.title}: a student learns {self.name} from a GPT-2.")
 
     @property
     def smoothing(self) -> float:

@@ -60,6 +60,20 @@ class Loss:
     """Other sums over the same, by name; their means are told after each evaluation: `accuracy`, say."""
 
 
+@dataclass(frozen=True)
+class Seen:
+    """What a model makes of a batch before it is asked for a loss: where a student is compared with its teacher."""
+
+    hidden: Tensor
+    """The last block's vectors. [row, token, width]"""
+    compared: Tensor
+    """At which tokens the two are compared. [row, token], True or False"""
+    score: Callable[[Tensor], Tensor]
+    """Vectors [..., width] as scores over the vocabulary."""
+    entries: int
+    """How many scores."""
+
+
 class LeftOut(CutawayError):
     """This record cannot be used; by the task's rule it is left out, counted under `reason`, and the others go on."""
 
@@ -202,6 +216,17 @@ class Task:
     def loss(self, model: nn.Module, batch: Mapping[str, Tensor], scale: float = 1.0) -> Loss:
         """One way through the model, up to the loss, for the tensors of a batch."""
         raise NotImplementedError
+
+    def see(self, model: nn.Module, batch: Mapping[str, Tensor]) -> Seen:
+        """One way through the model, up to what a student and its teacher are compared by; not every task has that."""
+        raise NotImplementedError
+
+    def seen_loss(self, model: nn.Module, seen: Seen, batch: Mapping[str, Tensor], scale: float = 1.0) -> Loss:
+        """The same as `loss`, going on from what was seen."""
+        raise NotImplementedError
+
+    def check_teacher(self, shape: Any, name: str) -> None:
+        """Refuse a model of this shape as a teacher."""
 
     def with_head(self, model: nn.Module) -> nn.Module:
         """What is trained: the model itself, or the model under a head (which has it as its `body`)."""

@@ -46,19 +46,29 @@ def next_tokens(examples: Sequence[Arrays]) -> Batch:
     return Batch(tensors, tokens=sum(map(len, inputs)), count=int((wanted != IGNORED).sum()))
 
 
-def token_loss(model: nn.Module, inputs: Tensor, targets: Tensor, scale: float = 1.0, smoothing: float = 0.0) -> Tensor:
+def token_loss(
+    model: nn.Module,
+    inputs: Tensor,
+    targets: Tensor,
+    scale: float = 1.0,
+    smoothing: float = 0.0,
+    hidden: Tensor | None = None,
+) -> Tensor:
     """The sum of -log p(target) over the positions that count, times `scale`: ids in, and the ids wanted there.
 
     A model with `read` and `output_matrix` is spared its logits; of any other, `model(inputs)` are the logits. With
-    label `smoothing` (which needs them, too) that share of the weight is divided between all tokens.
+    label `smoothing` (which needs them, too) that share of the weight is divided between all tokens. `hidden` are the
+    vectors that the model made of `inputs`, if they are there already.
     """
     matrix = getattr(model, "output_matrix", None)
-    if matrix is not None and smoothing:
+    if matrix is not None and hidden is None:
+        hidden = cast(Tensor, cast(Any, model).read(inputs))
+    if matrix is not None and hidden is not None and smoothing:
         places = (targets != IGNORED).nonzero(as_tuple=True)
-        logits = F.linear(cast(Any, model).read(inputs)[places], matrix).float()
+        logits = F.linear(hidden[places], matrix).float()
         return F.cross_entropy(logits, targets[places], reduction="sum", label_smoothing=smoothing) * scale
-    if matrix is not None:
-        return next_token_loss(cast(Any, model).read(inputs), matrix, targets, scale)
+    if matrix is not None and hidden is not None:
+        return next_token_loss(hidden, matrix, targets, scale)
     logits = model(inputs).flatten(0, -2).float()
     wanted = targets.flatten()
     loss = F.cross_entropy(logits, wanted, ignore_index=IGNORED, reduction="sum", label_smoothing=smoothing)

@@ -64,7 +64,8 @@ def tables(settings: Mapping[str, Any], task: str | Mapping[str, Any] | None, fi
     home = {attribute(key): (section, key) for section in ("data", "model", "train") for key in keys(section)}
     for name, value in settings.items():
         if name in SECTIONS and isinstance(value, Mapping):
-            made[name] = {**made.get(name, {}), **value}
+            plain = {key: os.fspath(one) if isinstance(one, os.PathLike) else one for key, one in value.items()}
+            made[name] = {**made.get(name, {}), **plain}
             continue
         if name not in home or name == "paths":
             known = [one for one in (*home, *SECTIONS, "texts", "records", "files", "task") if one != "paths"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -13,18 +13,28 @@ from cutaway.models.architecture import blocks
 from cutaway.parts.gelu import fast_gelu, gelu_tanh
 from cutaway.tasks import Task
 
+if TYPE_CHECKING:
+    from cutaway.train.teacher import Teacher
+
 
 class Learner(nn.Module):
-    """A model and what it is to be better at. One call is one way through the model, up to the loss."""
+    """A model and what it is to be better at. One call is one way through the model, up to the loss.
 
-    def __init__(self, model: nn.Module, task: Task):
+    With a teacher it learns from that, too; held-out data is measured by the task's own loss.
+    """
+
+    def __init__(self, model: nn.Module, task: Task, teacher: Teacher | None = None):
         super().__init__()
         self.model, self.task = model, task
+        self.teacher = teacher  # no module: its weights are none of the learner's
 
     def forward(self, batch: Mapping[str, Tensor], scale: float = 1.0) -> tuple[Tensor, dict[str, Tensor]]:
         """The sum of the losses of what counts in a batch, times `scale`, and the task's metrics: plain values, so
         that what divides a model between processes finds the tensors among them."""
-        loss = self.task.loss(self.model, batch, scale)
+        if self.teacher is not None and self.training:
+            loss = self.teacher.loss(self.task, self.model, batch, scale)
+        else:
+            loss = self.task.loss(self.model, batch, scale)
         return loss.sum, dict(loss.metrics)
 
 

@@ -42,6 +42,7 @@ from cutaway.train.result import write_result
 from cutaway.train.samples import sample
 from cutaway.train.start import Listener, Setup, start
 from cutaway.train.state import State
+from cutaway.train.teacher import read_teacher
 from cutaway.train.threads import computing_in
 
 
@@ -89,7 +90,8 @@ class Run:
     def __init__(self, ready: Setup, output: Path, team: Team, tell: Listener):
         self.ready, self.output, self.team, self.tell = ready, output, team, tell
         self.settings, self.task, self.data = ready.recipe.train, ready.task, ready.dataset
-        self.learner = Learner(build_model(ready, team), self.task)
+        teacher = read_teacher(ready.recipe, team.device) if ready.recipe.teacher.from_ else None
+        self.learner = Learner(build_model(ready, team, teacher), self.task, teacher)
         prepare_blocks(self.learner.model, self.settings.compile, self.settings.recompute)
         self.module = distributed.shared(self.learner, team, self.settings.shard, self.settings.precision)
         self.optimizer = make_optimizer(self.learner, self.settings)

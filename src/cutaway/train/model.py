@@ -16,9 +16,10 @@ from cutaway.train import lora
 from cutaway.train.distributed import Team
 from cutaway.train.plan import new_shape
 from cutaway.train.start import Setup
+from cutaway.train.teacher import Teacher, start_as
 
 
-def build_model(ready: Setup, team: Team) -> nn.Module:
+def build_model(ready: Setup, team: Team, teacher: Teacher | None = None) -> nn.Module:
     """The model as it is before the first step, on its device."""
     recipe, task, vocabulary = ready.recipe, ready.task, len(ready.tokenizer)
     torch.manual_seed(recipe.train.seed)
@@ -32,6 +33,8 @@ def build_model(ready: Setup, team: Team) -> nn.Module:
         known = {"end_token": ready.tokenizer.end, **task.shape_settings(ready.tokenizer)}
         shape = new_shape(recipe, task, vocabulary, dropout=recipe.model.dropout, **known)
         model = task.with_head(architecture(shape.kind).build(shape))
+        if teacher is not None and recipe.teacher.start:
+            start_as(model, teacher.model)
     if recipe.lora.rank:
         lora.adapt(model, recipe.lora.rank, recipe.lora.alpha)
     return model.to(team.device).train()

@@ -96,6 +96,34 @@ class Lora:
 
 
 @dataclass(frozen=True)
+class Teacher:
+    """`[teacher]`: with one, a student learns from it, too, as DistilBERT did from BERT (see teacher.py)."""
+
+    from_: str = ""
+    """The teacher: builtin, a folder, or a name on the hub. A new student has its vocabulary. Default: none."""
+    start: bool = False
+    """Whether a new student begins as the teacher with fewer blocks (`model.layers`; half of them, if left out)."""
+    temperature: float = 2.0
+    """What both models' scores are divided by for the soft loss: the higher, the more the unlikely words count."""
+    soft: float = 5.0
+    """The weight of the soft loss, KL divergence from the teacher's chances; 0: without it."""
+    hard: float = 2.0
+    """The weight of the task's own loss."""
+    cosine: float = 1.0
+    """The weight of the cosine loss between the last block's vectors of the two; 0: without it."""
+    weights: str = ""
+    """A digest of the teacher's weights, so that a training goes on with the same teacher. Default: as it is now."""
+
+    def __post_init__(self) -> None:
+        for name in ("soft", "hard", "cosine"):
+            value = getattr(self, name)
+            require(f"teacher.{name}", value, 0 <= value < float("inf"), "a number of 0 or more")
+        require("teacher.temperature", self.temperature, 0 < self.temperature < float("inf"), "a number above 0")
+        if not (self.soft or self.hard or self.cosine):
+            raise CutawayError("teacher.soft, teacher.hard and teacher.cosine are all 0: nothing would be learned.")
+
+
+@dataclass(frozen=True)
 class Train:
     """`[train]`: how to train."""
 
@@ -197,7 +225,7 @@ class Train:
             seconds(self.time)
 
 
-SECTIONS: dict[str, type[Any]] = {"model": Model, "data": Data, "lora": Lora, "train": Train}
+SECTIONS: dict[str, type[Any]] = {"model": Model, "data": Data, "teacher": Teacher, "lora": Lora, "train": Train}
 CHOSEN = frozenset(
     f"model.{name}" for name in ("layers", "width", "heads", "context", "vocabulary", "dropout")
 ) | frozenset(
@@ -206,7 +234,7 @@ CHOSEN = frozenset(
         "steps", "time", "batch", "at_once", "length", "learning_rate", "evaluate_every", "checkpoint_every",
         "sample_every", "threads",
     )
-) | {"lora.alpha"}  # fmt: skip
+) | {"lora.alpha", "teacher.weights"}  # fmt: skip
 """The keys that are chosen to fit where they are left out."""
 
 
@@ -217,6 +245,7 @@ class Recipe:
     model: Model = field(default_factory=Model)
     data: Data = field(default_factory=Data)
     task: Mapping[str, Any] = field(default_factory=lambda: {"name": "language"})
+    teacher: Teacher = field(default_factory=Teacher)
     lora: Lora = field(default_factory=Lora)
     train: Train = field(default_factory=Train)
     set_keys: frozenset[str] = field(default=frozenset(), compare=False)
@@ -296,7 +325,9 @@ class Recipe:
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Plain values that `from_dict` makes the same recipe of again; what is yet to be chosen is left out."""
         tables: dict[str, dict[str, Any]] = {}
-        for section in ("model", "data", "task", "lora", "train"):
+        for section in ("model", "data", "task", "teacher", "lora", "train"):
+            if section == "teacher" and not self.teacher.from_:
+                continue
             part = (
                 dict(self.task) if section == "task" else {key: self.get(f"{section}.{key}") for key in keys(section)}
             )

@@ -28,9 +28,9 @@ FREE = frozenset(
         "at_once", "checkpoint_every", "compile", "evaluate_batches", "evaluate_every", "patience", "prompt",
         "recompute", "sample_every", "shard", "tensorboard",
     )
-) | {"data.paths", "data.validation", "data.cache"}  # fmt: skip
-"""What may be said anew when a training goes on: it changes no step (the data is known by its contents). So may the
-number of steps, which changes those to come."""
+) | {"data.paths", "data.validation", "data.cache", "teacher.from"}  # fmt: skip
+"""What may be said anew when a training goes on: it changes no step (the data is known by its contents, a teacher by
+its weights). So may the number of steps, which changes those to come."""
 
 
 def checkpoint_of(output: Path, resume: bool) -> Path | None:

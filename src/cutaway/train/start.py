@@ -30,6 +30,7 @@ from cutaway.train.distributed import Team
 from cutaway.train.events import Choice, Event, Progress
 from cutaway.train.plan import Facts, Plan, context_for, make_plan, vocabulary_for
 from cutaway.train.recipe import Recipe
+from cutaway.train.teacher import check_teacher, choose_for_teacher, require_comparable
 
 ENOUGH = 30_000_000
 """Characters to learn a vocabulary from; of more data, only some records are read for it."""
@@ -100,12 +101,17 @@ def set_up(recipe: Recipe, team: Team, tell: Listener) -> Setup:
     if config is not None and task.outputs:
         with torch.device("meta"):  # a head that this model cannot carry is refused before anything is prepared
             task.with_head(architecture(config.kind).build(config))
+    if recipe.teacher.from_:
+        require_comparable(task)
+        choose_for_teacher(plan, task)
     tokenizer = find_tokenizer(plan, task, base, tell)
     if not plan.recipe.model.context:
         lengths = example_lengths(recipe, task, tokenizer)
         size = data_size(recipe, task)
         plan.choose("model.context", *context_for(task, lengths, size // 4))
     task = task.within(plan.recipe.train.length or plan.recipe.model.context)
+    if recipe.teacher.from_:
+        check_teacher(plan.recipe, task, tokenizer, config)
     dataset = prepare_data(plan.recipe, task, tokenizer, tell)
     require_enough(dataset, task)
     facts = Facts(
@@ -150,8 +156,7 @@ def find_tokenizer(plan: Plan, task: Task, base: Path | None, tell: Listener) ->
             )
         tokenizer = own
         plan.choose("model.vocabulary", len(tokenizer), f"the events of a {task.name}")
-    elif recipe.model.tokenizer:
-        name = recipe.model.tokenizer
+    elif name := recipe.model.tokenizer or recipe.teacher.from_:
         tokenizer = Tokenizer.load("gpt2" if name == "gpt2" else locate(name))
         plan.choose("model.vocabulary", len(tokenizer), f"that of {name}")
     else:

@@ -21,9 +21,10 @@ interface Written {
   page: string;
   /**
    * What to set; `step` is the name of a step of the walk. With `from`, what the fact of that name found (a layer, a head,
-   * a position, tokens that were picked) is set, and `{layer}` and `{head}` stand for it in settings.
+   * a position, tokens that were picked) is set, and `{layer}` and `{head}` stand for it in settings. With `model`, the step is
+   * about that one, whichever the tour is on.
    */
-  place: { text?: string; position?: number; layer?: number; head?: number; from?: string; step?: string; settings?: Record<string, string>; beside?: Beside };
+  place: { model?: string; text?: string; position?: number; layer?: number; head?: number; from?: string; step?: string; settings?: Record<string, string>; beside?: Beside };
   /** What is asked about the text, on the model being shown. */
   facts?: Record<string, Question>;
   /** What to point at: the element whose `data-tour` says this. */
@@ -63,7 +64,7 @@ export function placeOf({ name, page, place }: Step, model: string, facts: Facts
   const settings = Object.fromEntries(Object.entries(place.settings ?? {}).map(([key, value]) => [key, value.replaceAll('{layer}', String(layer)).replaceAll('{head}', String(head))]));
   if (found.tree?.as === 'text') settings.tree = found.tree.value;
   const more = found.more?.as === 'ids' ? found.more.value : [];
-  return { page, model, text, more, position: whole('position') ?? place.position ?? null, layer, head, step: place.step ?? '', settings, tour: name, beside: place.beside ?? null };
+  return { page, model: place.model ?? model, text, more, position: whole('position') ?? place.position ?? null, layer, head, step: place.step ?? '', settings, tour: name, beside: place.beside ?? null };
 }
 
 const shown = (step: Step): boolean => pages.some((page) => page.name === step.page);

@@ -2,7 +2,8 @@
 
 import { site } from '../lib/site';
 import { write, type Place } from '../lib/url';
-import { moment } from '../state/moment.svelte';
+import { moment, USUAL } from '../state/moment.svelte';
+import { models } from '../state/models.svelte';
 import { remember, remembered } from '../state/preferences.svelte';
 import { post, type Failure } from '../state/server.svelte';
 import { holds, spoken, valueOf, type Facts } from './facts';
@@ -30,7 +31,8 @@ class Tour {
   steps = $derived.by(() => {
     const has = (list: Step[]): boolean => list.some((one) => one.name === moment.tour);
     const list = has(this.#written) || (this.#written.length && !has(steps)) ? this.#written : steps;
-    return moment.own ? list.filter((one) => one.own !== false).map(owned) : list;
+    const there = models.list.length ? list.filter(({ place }) => !place.model || models.list.some((one) => one.name === place.model)) : list;
+    return moment.own ? there.filter((one) => one.own !== false).map(owned) : there;
   });
   step = $derived<Step | null>(this.steps.find((one) => one.name === moment.tour) ?? null);
   at = $derived(this.step ? this.steps.indexOf(this.step) : -1);
@@ -40,6 +42,8 @@ class Tour {
   #known = $state.raw<Record<string, Facts>>({});
   /** What the reader guessed, by model, step and text; '' has seen the answer without. */
   #guesses = $state.raw<Record<string, string>>({});
+  /** The model that the tour is on; steps that are about another one lead back to it. */
+  #home = '';
   /** Which part of the step is on the wall. */
   beat = $state(0);
 
@@ -51,8 +55,13 @@ class Tour {
   get entrance(): string {
     return this.address(this.step ?? this.steps.find((one) => one.name === this.#seen) ?? this.steps[0]!);
   }
+  #model(step: Step): string {
+    const brought = this.steps.some((one) => one.place.model === moment.model);
+    if (!brought || !this.#home) this.#home = brought ? USUAL.model : moment.model;
+    return step.place.model ?? this.#home;
+  }
   #key(step: Step): string {
-    return JSON.stringify([moment.model, step.name, this.#text(step)]);
+    return JSON.stringify([this.#model(step), step.name, this.#text(step)]);
   }
   #text(step: Step): string {
     return moment.own ? moment.text : (step.place.text ?? '');
@@ -62,8 +71,8 @@ class Tour {
     return this.#known[this.#key(step)] ?? null;
   }
   #place(step: Step): Place {
-    const { model, own, present } = moment;
-    return { ...placeOf(step, model, this.facts(step), this.#text(step)), own, present };
+    const { own, present } = moment;
+    return { ...placeOf(step, this.#model(step), this.facts(step), this.#text(step)), own, present };
   }
   /** Where a step is on the model being shown, with what was found there. */
   address(step: Step): string {
@@ -80,8 +89,8 @@ class Tour {
   }
   /** Ask what a step claims about its text, and go where the answer points if the step is still as it was set up. */
   async ask(step: Step, signal: AbortSignal): Promise<void> {
-    const { model, own } = moment;
-    const [key, text] = [this.#key(step), this.#text(step)];
+    const { own } = moment;
+    const [model, key, text] = [this.#model(step), this.#key(step), this.#text(step)];
     if (!step.facts || this.facts(step)) return;
     const found = await post<Facts>('facts', { model, text, facts: step.facts, own }, signal);
     if (signal.aborted || model !== moment.model) return;
