@@ -86,7 +86,7 @@ def main() -> None:
     about.add_argument("trained", type=pathlib.Path)
     about.add_argument("--samples", type=int, default=200)
     about.add_argument("--keep", type=pathlib.Path, help="a folder for the samples and the held-out performances")
-    about.add_argument("--before", default="", help="for the card: what this training went on from, if not from nothing")
+    about.add_argument("--before", default="", help="for the card: what it went on from, if not from nothing")
     given = about.parse_args()
     ship(given.trained)
     lm = cutaway.load(PIANIST)

@@ -382,7 +382,8 @@ def aligned(seen: Run, one: str, other: str) -> Fact:
     ids = [token.id for token in found.target]
     table = attentions(pair_run(lm, [*seen.ids, *ids[: -1 if found.ended else None]]))
     shares = torch.as_tensor(table.weights).mean(0)  # [row, source token], over all heads
-    places, given = [], {}
+    places: list[int] = []
+    given: dict[str, Any] = {}
     for name, word in (("one", one), ("other", other)):
         said = [at for at, token in enumerate(found.target) if str(token.text).strip() == word]
         if not said:

@@ -154,10 +154,10 @@ def check_teacher(recipe: Recipe, task: Task, tokenizer: Tokenizer, shape: Any) 
         title, other = architecture(config.kind).title, architecture(kind).title
         raise CutawayError(f"The teacher {name} is a {title}, and the student a {other}: take a teacher of its kind.")
     theirs, ours = Tokenizer.load(folder).vocabulary, tokenizer.vocabulary
-    other = [token for token, number in theirs.items() if ours.get(token) != number]
-    if other:
+    unlike = [token for token, number in theirs.items() if ours.get(token) != number]
+    if unlike:
         raise CutawayError(
-            f"The teacher {name} has another vocabulary ({len(theirs):,} entries, of which {other[0]!r} is not the "
+            f"The teacher {name} has another vocabulary ({len(theirs):,} entries, of which {unlike[0]!r} is not the "
             f"same in the student's {len(ours):,}), so their scores cannot be compared: take the teacher's "
             f"(model.tokenizer = {name}), or another teacher."
         )
