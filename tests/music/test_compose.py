@@ -91,7 +91,7 @@ def test_longer_than_the_context_goes_on(pianist):
     check_playable(one.ids)
     assert one.performance.seconds > 60
     gaps = np.diff(np.sort(one.performance.starts))
-    assert gaps.max() < 20  # a note may sound for 15 seconds, and be followed by 4 of silence
+    assert gaps.max() <= 6 + 1e-6  # while others sound; 4 in silence
 
 
 def test_a_primer_is_played_first_and_unchanged(pianist, scale):

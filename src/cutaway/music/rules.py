@@ -19,6 +19,8 @@ LOWEST, HIGHEST = 21, 108
 """The keys of a piano."""
 LONGEST_NOTE = round(15 / STEP)
 LONGEST_SILENCE = round(4 / STEP)
+LONGEST_WAIT = round(6 / STEP)
+"""Steps from one note to the next, while others sound: 23 of the 215,092 notes of GiantMIDI-Piano at hand wait longer."""
 LAST_NOTES = round(2 / STEP)
 """Steps: so long may notes sound on after the last has begun."""
 APART = round(0.3 / STEP)
@@ -60,6 +62,8 @@ class Rules:
     last: int = field(default=END, init=False)
     velocity: int = field(default=VELOCITIES // 2, init=False)
     silent_since: int = field(default=0, init=False)
+    struck: int = field(default=0, init=False)
+    """When the last key went down."""
     down: dict[int, int] = field(default_factory=dict, init=False)
     """The keys that are down, and since when."""
     led: set[int] = field(default_factory=set, init=False)
@@ -85,7 +89,7 @@ class Rules:
         """One event that is there."""
         self.known += 1
         if token < OFF:
-            self.down[token] = self.now
+            self.down[token] = self.struck = self.now
         elif token < SHIFT:
             self.down.pop(token - OFF, None)
             if self.due and self.due[0][:3] == (self.now, 0, token - OFF):
@@ -105,7 +109,7 @@ class Rules:
 
     def begin(self) -> None:
         """The new part begins here, and the melody with it."""
-        self.start = self.silent_since = self.now
+        self.start = self.silent_since = self.struck = self.now
         if self.melody is not None:
             self.due = deque(self.schedule(self.melody))
 
@@ -162,12 +166,14 @@ class Rules:
         return may
 
     def waits(self, may: Array, over: int) -> None:
-        """How far time may go on: to the next event of the melody, and not for ever in silence."""
+        """How far time may go on: to the next event of the melody, and not for ever with nothing new, or in silence."""
         most = SHIFTS
         if self.due:
             most = min(most, self.due[0][0] - self.now)
         elif SHIFT <= self.last < VELOCITY - 1:  # after less than a second comes an event, as in what was learned
             most = 0
+        if not self.due and over < 0:
+            most = min(most, LONGEST_WAIT - (self.now - self.struck))
         if not self.down and not self.due:
             most = min(most, LONGEST_SILENCE - (self.now - self.silent_since) if over < 0 else 0)
         may[SHIFT : SHIFT + max(0, most)] = True
