@@ -32,7 +32,7 @@ HERE = pathlib.Path(__file__).parent
 PIANIST = pathlib.Path(cutaway.__file__).parent / "data" / "pianist"
 MOST = 16_000_000
 """Bytes of all files that ship."""
-RECOMMENDED: dict[str, Any] = {"temperature": 1.0, "top_k": None, "top_p": 0.97}
+RECOMMENDED: dict[str, Any] = {"temperature": 0.95, "top_k": None, "top_p": 0.97}
 SECONDS = 30.0
 AT_ONCE = 20
 

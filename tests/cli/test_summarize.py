@@ -55,9 +55,9 @@ def test_an_article_that_is_too_long_loses_its_end_and_this_is_told(run, wanted)
 
 
 ARTICLE = """
-Pacific Steel Corp said it agreed to buy Delta Mining Co for 120 mln dlrs in cash.
-The company said the acquisition is subject to approval by the shareholders of Delta Mining and by regulators.
-Pacific Steel said it expects to complete the purchase in the second quarter.
+We present a small neural model that translates short sentences from English to French.
+It learns from pairs of sentences alone, with attention over the words of the source sentence, and runs on a laptop.
+On a held-out test set our translation model is better than a recurrent model without attention.
 """
 
 
@@ -66,13 +66,13 @@ def words(text: str) -> set[str]:
 
 
 @needs_model
-def test_the_model_that_ships_writes_a_headline_out_of_the_articles_words(cutaway):
+def test_the_model_that_ships_writes_a_title_out_of_the_abstracts_words(cutaway):
     ran = cutaway("summarize", ARTICLE, "--json")
     assert ran.code == 0
     found = ran.json
     assert found["model"] == "summarizer" and "small" in found["note"]
     assert found["whole"] and found["cut"] == 0
-    assert 3 <= len(found["text"].split()) <= 12
+    assert 3 <= len(found["text"].split()) <= 20
     assert "\n" not in found["text"]
     assert len(words(found["text"]) & words(ARTICLE)) >= 2
 

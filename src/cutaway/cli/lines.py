@@ -93,7 +93,7 @@ def tell_unknown(lm: LanguageModel, texts: Sequence[Sequence[int]]) -> None:
 
 INCLUDED = {
     "translator": "by the small translator included, which knows short, everyday sentences and gets others wrong",
-    "summarizer": "by the small summarizer included, which writes headlines for news and gets much wrong",
+    "summarizer": "by the small summarizer included, which writes titles for abstracts of papers and gets much wrong",
 }
 
 

@@ -22,11 +22,11 @@ def summarize(
 
     The text is the argument; a file or a pipe has one on each line, and each line is answered by one.
 
-    The model included is small and writes headlines for news.
+    The model included is small and writes titles for abstracts of papers.
 
     If a text is too long for the model, its end is ignored.
 
-    Example: cutaway summarize "$(cat article.txt)"
+    Example: cutaway summarize "$(cat abstract.txt)"
 
     Example: cutaway summarize --file articles.txt --model my-summarizer
     """
