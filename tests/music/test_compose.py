@@ -92,6 +92,7 @@ def test_longer_than_the_context_goes_on(pianist):
     assert one.performance.seconds > 60
     gaps = np.diff(np.sort(one.performance.starts))
     assert gaps.max() <= 6 + 1e-6  # while others sound; 4 in silence
+    assert one.performance.starts.min() <= 0.5 + 1e-6  # and it begins at once
 
 
 def test_a_primer_is_played_first_and_unchanged(pianist, scale):

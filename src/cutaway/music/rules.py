@@ -21,6 +21,8 @@ LONGEST_NOTE = round(15 / STEP)
 LONGEST_SILENCE = round(4 / STEP)
 LONGEST_WAIT = round(6 / STEP)
 """Steps from one note to the next, while others sound: 23 of the 215,092 notes of GiantMIDI-Piano at hand wait longer."""
+LEAD = round(0.5 / STEP)
+"""Steps before the first note of all: recordings begin with silence, performances need not."""
 LAST_NOTES = round(2 / STEP)
 """Steps: so long may notes sound on after the last has begun."""
 APART = round(0.3 / STEP)
@@ -64,6 +66,8 @@ class Rules:
     silent_since: int = field(default=0, init=False)
     struck: int = field(default=0, init=False)
     """When the last key went down."""
+    begun: bool = field(default=False, init=False)
+    """Whether any key did."""
     down: dict[int, int] = field(default_factory=dict, init=False)
     """The keys that are down, and since when."""
     led: set[int] = field(default_factory=set, init=False)
@@ -90,6 +94,7 @@ class Rules:
         self.known += 1
         if token < OFF:
             self.down[token] = self.struck = self.now
+            self.begun = True
         elif token < SHIFT:
             self.down.pop(token - OFF, None)
             if self.due and self.due[0][:3] == (self.now, 0, token - OFF):
@@ -173,7 +178,7 @@ class Rules:
         elif SHIFT <= self.last < VELOCITY - 1:  # after less than a second comes an event, as in what was learned
             most = 0
         if not self.due and over < 0:
-            most = min(most, LONGEST_WAIT - (self.now - self.struck))
+            most = min(most, (LONGEST_WAIT if self.begun else LEAD) - (self.now - self.struck))
         if not self.down and not self.due:
             most = min(most, LONGEST_SILENCE - (self.now - self.silent_since) if over < 0 else 0)
         may[SHIFT : SHIFT + max(0, most)] = True
