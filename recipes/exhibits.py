@@ -240,6 +240,8 @@ def nested(rng: Rng, depth: int, items: list[str], spaced: bool) -> str:
     for _ in range(rng.randint(1, 4)):
         if depth and rng.random() < 0.6:
             parts.append(nested(rng, depth - 1, items, spaced))
+            if rng.random() < 0.5:  # what was opened before it is closed at once
+                break
         else:
             parts.append(("and " if parts and rng.random() < 0.15 else "") + rng.choice(items))
     return opened + gap + " ".join(parts) + gap + closed
@@ -378,13 +380,13 @@ def neighbour(rng: Rng) -> str:
 KINDS: list[tuple[Exhibit, float]] = [
     (counting, 64), (counting_told, 3), (numbered_list, 3), (steps_in_order, 1), (law, 3), (law_like, 4),
     (pronoun, 7), (agreement, 18), (agreement_pair, 5), (copying, 17), (repeating, 9), (names_in_a_story, 6),
-    (brackets, 36), (aside, 10), (markup, 14), (cycle, 4), (neighbour, 3), (capital, 10), (colour, 8), (fact, 22),
+    (brackets, 60), (aside, 10), (markup, 14), (cycle, 4), (neighbour, 3), (capital, 10), (colour, 8), (fact, 22),
     (french, 4), (europe, 1), (treat, 2),
 ]  # fmt: skip
 """Every kind, and how often it comes."""
 ANY: list[tuple[Callable[[Rng, Sequence[str]], str], float]] = [
     (any_words, 90),
-    (any_brackets, 70),
+    (any_brackets, 100),
     (any_agreement, 30),
 ]
 """Where there is a vocabulary, so often any of its words are copied, stand in brackets or have a verb."""
