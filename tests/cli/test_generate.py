@@ -133,7 +133,8 @@ def test_interactive_survives_a_prompt_that_is_too_long(generate):
 
 
 def test_a_terminal_sees_the_prompt_dim_and_no_control_characters(generate, monkeypatch, capsys):
-    monkeypatch.setattr(screen, "out", Console(force_terminal=True, color_system="truecolor", markup=False))
+    console = Console(force_terminal=True, color_system="truecolor", markup=False)
+    monkeypatch.setattr(screen, "out", lambda: console)
     ran = generate("Once \x1b[2J", "-n", 2)
     assert "\x1b[2mOnce ␛[2J\x1b[0m" in ran.out
 

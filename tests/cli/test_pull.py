@@ -39,7 +39,8 @@ def test_a_revision_is_handed_on(cutaway, fetched):
 
 
 def test_a_terminal_sees_a_bar_for_each_file(cutaway, fetched, monkeypatch):
-    monkeypatch.setattr(screen, "err", Console(stderr=True, force_terminal=True, width=100))
+    console = Console(stderr=True, force_terminal=True, width=100)
+    monkeypatch.setattr(screen, "err", lambda: console)
     ran = cutaway("pull", "gpt2")
     assert "model.safetensors" in ran.err and "config.json" in ran.err and "━" in ran.err
 

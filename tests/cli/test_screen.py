@@ -14,7 +14,8 @@ from cutaway.cli import screen
 @pytest.fixture
 def terminal(monkeypatch):
     def make(columns: int = 40, **more) -> None:
-        monkeypatch.setattr(screen, "out", Console(width=columns, highlight=False, markup=False, **more))
+        console = Console(width=columns, highlight=False, markup=False, **more)
+        monkeypatch.setattr(screen, "out", lambda: console)
 
     return make
 

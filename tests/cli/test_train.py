@@ -206,7 +206,7 @@ def test_a_terminal_has_a_line_that_lives(train, data, tmp_path, monkeypatch):
     from rich.console import Console
 
     console = Console(stderr=True, force_terminal=True, width=120, color_system=None)
-    monkeypatch.setattr(screen, "err", console)
+    monkeypatch.setattr(screen, "err", lambda: console)
     monkeypatch.setenv("TERM", "xterm")
     ran = train(data / "my.txt", "-o", tmp_path / "m", *SHAPE, "--steps", 3)
     assert ran.code == 0

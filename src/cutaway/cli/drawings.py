@@ -51,7 +51,7 @@ def attention(run: Run, found: Attention) -> None:
     """The table of weights where it fits, and one token's row in numbers."""
     chips(run.tokens)
     title(f"layer {found.layer}, head {found.head}")
-    if found.position is None and 2 * len(run) + LABEL <= screen.out.width:
+    if found.position is None and 2 * len(run) + LABEL <= screen.out().width:
         heat(found.weights, run.tokens)
         screen.show()
     row = -1 if found.position is None else 0
@@ -69,7 +69,7 @@ def attention(run: Run, found: Attention) -> None:
 def alignment(found: Alignment) -> None:
     """The table of weights where it fits: a row for each token written, a column for each of the source."""
     chips(found.source)
-    if 2 * len(found.source) + LABEL <= screen.out.width:
+    if 2 * len(found.source) + LABEL <= screen.out().width:
         heat(found.weights, found.target)
     for token, row in zip(found.target, found.weights, strict=True):
         best = sorted(range(len(row)), key=lambda at: -row[at])[:3]
@@ -147,7 +147,7 @@ def path(run: Run, both: Explained) -> None:
 def lens(run: Run, found: Lens) -> None:
     """Ranks for each token and layer; for the last of the positions what each layer would say."""
     chips(run.tokens)
-    room = (screen.out.width - 2 * LABEL - 4) // 6
+    room = (screen.out().width - 2 * LABEL - 4) // 6
     layers = list(range(len(found.layers)))[-room:]
     names = ["emb" if i == 0 else str(i - 1) for i in range(len(found.layers))]
     title("the rank of the token that comes (in brackets: would come), after the embedding and after each block")
@@ -267,7 +267,7 @@ def sweep(found: Sweep) -> None:
     by = "" if found.exact else ", estimated from one backward pass"
     screen.show(Text(f"{said}: {found.what}{by}; shades: how far it moves", "dim"))
     shown = found.recovered if two else found.effect
-    if 2 * found.values.shape[1] + LABEL <= screen.out.width:
+    if 2 * found.values.shape[1] + LABEL <= screen.out().width:
         heat(shown, [f"layer {layer}" for layer in found.layers])
     title(
         "what brings most of the difference back, or takes it further away (below 0)"
@@ -459,7 +459,7 @@ def tinted(
         line, used = Text("    "), 4
         for token, share in zip(tokens, shares, strict=True):
             size = cell_len(word(token))
-            if used + size > screen.out.width:
+            if used + size > screen.out().width:
                 line.append("\n    ")
                 used = 4
             line.append(word(token), ground(float(share)))
@@ -475,7 +475,7 @@ def fitting(parts: Sequence[str], used: int) -> str:
     """As many of these side by side as fit on the line, but at least one."""
     line = "".join(parts[:1])
     for part in parts[1:]:
-        if used + cell_len(line) + 2 + cell_len(part) > screen.out.width:
+        if used + cell_len(line) + 2 + cell_len(part) > screen.out().width:
             break
         line += f"  {part}"
     return line

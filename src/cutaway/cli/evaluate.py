@@ -230,9 +230,9 @@ def counting(on: str) -> Iterator[Callable[[int, int], None]]:
         BarColumn(bar_width=None, complete_style="green", finished_style="green", pulse_style="green"),
         TaskProgressColumn(),
         TimeRemainingColumn(compact=True),
-        console=screen.err,
+        console=screen.err(),
         transient=True,
-        disable=not screen.err.is_terminal or screen.err.is_dumb_terminal,
+        disable=not screen.err().is_terminal or screen.err().is_dumb_terminal,
     ) as bar:
         task = bar.add_task(on, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -344,13 +344,13 @@ def not_below_zero(value: str) -> float:
 
 def run_in_terminal(explorer: Explorer) -> None:
     """Draw, ask, do; until :q or the end of the input."""
-    clear = screen.out.is_terminal and not screen.out.is_dumb_terminal and screen.interactive()
+    clear = screen.out().is_terminal and not screen.out().is_dumb_terminal and screen.interactive()
     explorer.show_piece = screen.put
     try:
-        with screen.out.screen(hide_cursor=False) if clear else nullcontext():
+        with screen.out().screen(hide_cursor=False) if clear else nullcontext():
             while not explorer.done:
                 if clear:
-                    screen.out.clear()
+                    screen.out().clear()
                 draw(explorer)
                 line = screen.ask("> ")
                 if line is None:
@@ -366,7 +366,7 @@ def run_in_terminal(explorer: Explorer) -> None:
 def draw(explorer: Explorer) -> None:
     now, found = explorer.now, explorer.candidates()
     if now.ids:
-        screen.show(screen.chips(explorer.tokens, lines=max(3, screen.out.height - SHOWN - 9)))
+        screen.show(screen.chips(explorer.tokens, lines=max(3, screen.out().height - SHOWN - 9)))
     else:
         screen.show("Type the beginning of a text, or choose a first token:", style="dim")
     screen.show()

@@ -122,7 +122,7 @@ def show_answers(
             screen.put(re.sub(r"\s*[\r\n]\s*", " ", answer.text) + "\n")
     if not as_json:
         tell(count, {"too long, and read without its end": cut, "broken off before its end": unended})
-        if model in INCLUDED and screen.err.is_terminal:
+        if model in INCLUDED and screen.err().is_terminal:
             screen.aside(INCLUDED[model])
 
 

@@ -62,7 +62,7 @@ def _matrices(found: Parameters) -> None:
 
 def _line(name: str, matrix: Matrix) -> None:
     line = Text(f"  {name:<{NAME}}{' × '.join(map(str, matrix.shape)):>{SHAPE}}{matrix.count:>{COUNT},}")
-    if screen.out.width >= len(line) + 36:
+    if screen.out().width >= len(line) + 36:
         line.append(f"   {matrix.what}", "dim")
     screen.show(line)
 

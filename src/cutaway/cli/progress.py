@@ -55,7 +55,7 @@ def _bars(*counting: ProgressColumn) -> Progress:
         BarColumn(bar_width=None, complete_style="green", finished_style="green", pulse_style="green"),
         *(counting or (DownloadColumn(), TransferSpeedColumn())),
         TimeRemainingColumn(compact=True),
-        console=screen.err,
+        console=screen.err(),
         transient=True,
-        disable=not screen.err.is_terminal or screen.err.is_dumb_terminal,
+        disable=not screen.err().is_terminal or screen.err().is_dumb_terminal,
     )

@@ -1,44 +1,67 @@
 """Drawing in a terminal, shared by the verbs: bars, token chips, JSON. Calm by rule: ink, one green, dim for asides.
 
-Rich leaves colour out when it should (a pipe, NO_COLOR, TERM=dumb); what colour would say is then said by a sign.
+Rich leaves colour out when it should (a pipe, NO_COLOR, TERM=dumb); what colour would say is then said by a sign. It is
+loaded when something is drawn: a text that goes through a pipe comes sooner without it.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
-
-from rich.cells import cell_len, set_cell_size
-from rich.console import Console
-from rich.text import Text
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from cutaway.errors import CutawayError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 
 WIDEST = 100
 """Drawings do not grow beyond this many columns: a bar is read against the words beside it."""
 CHIPS = ("#10331f on #c3e6cb", "#10331f on #93cfa5")
 """Tokens are green. Ink and ground are both set, so that chips read the same on light and dark terminals."""
 
-out = Console(highlight=False, markup=False, emoji=False)
-err = Console(highlight=False, markup=False, emoji=False, stderr=True)
+FORCED = ("FORCE_COLOR", "TTY_COMPATIBLE")
+"""What tells Rich that there is a terminal where none is seen."""
+
+
+@cache
+def out() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False)
+
+
+@cache
+def err() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False, stderr=True)
+
+
+def in_terminal(console: Callable[[], Console], stream: TextIO | None) -> bool:
+    """Whether a person watches: Rich says so, but is not loaded only to say no."""
+    possible = (stream is not None and stream.isatty()) or any(map(os.environ.get, FORCED))
+    return (possible or "rich.console" in sys.modules) and console().is_terminal
 
 
 def colourful() -> bool:
     """Whether two greens can be told apart: not among sixteen colours, and not where colour is unwanted."""
-    return out.color_system in ("256", "truecolor") and not out.no_color
+    return out().color_system in ("256", "truecolor") and not out().no_color
 
 
 def unicode() -> bool:
-    return out.encoding.startswith("utf")
+    return out().encoding.startswith("utf")
 
 
 def width() -> int:
-    return min(out.width, WIDEST)
+    return min(out().width, WIDEST)
 
 
 _SIGNS = {" ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍"}
@@ -83,7 +106,10 @@ def harmless(text: str) -> str:
 
 def chips(tokens: Sequence[bytes], lines: int | None = None) -> Text:
     """Tokens side by side in alternating colours, broken into lines between tokens; `lines` keeps only the last few."""
-    room, separator = out.width, "" if colourful() else "│" if unicode() else "|"
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    room, separator = out().width, "" if colourful() else "│" if unicode() else "|"
     rows, used = [Text()], 0
     for index, token in enumerate(tokens):
         shown = visible(token)
@@ -126,6 +152,9 @@ class Row(NamedTuple):
 
 def bars(rows: Sequence[Row], number: bool = True) -> Text:
     """Labels, percentages and bars, one row a line; numbered from 1 except for rows that are dim."""
+    from rich.cells import cell_len, set_cell_size
+    from rich.text import Text
+
     room = width()
     widest = min(max(16, *(cell_len(row.label) for row in rows)), max(8, room - 42))
     lines = []
@@ -139,23 +168,33 @@ def bars(rows: Sequence[Row], number: bool = True) -> Text:
 
 def show(text: Text | str = "", style: str = "") -> None:
     """A line on standard output. Sentences are wrapped between words on a terminal; drawings, and pipes, never."""
-    out.print(text, style=style or None, soft_wrap=isinstance(text, Text) or not out.is_terminal)
+    from rich.text import Text
+
+    out().print(text, style=style or None, soft_wrap=isinstance(text, Text) or not out().is_terminal)
 
 
 def aside(text: str) -> None:
     """A dim line on standard error: about the work, not part of it."""
-    err.print(text, style="dim", soft_wrap=not err.is_terminal)
+    if in_terminal(err, sys.stderr):
+        err().print(text, style="dim")
+    elif sys.stderr is not None:
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
 
 
 def complain(message: str) -> None:
     """What went wrong, on standard error."""
-    err.print(Text.assemble(("cutaway: ", "bold red"), message), soft_wrap=not err.is_terminal)
+    from rich.text import Text
+
+    err().print(Text.assemble(("cutaway: ", "bold red"), message), soft_wrap=not err().is_terminal)
 
 
 def put(text: str, style: str = "") -> None:
     """A piece of a text, at once: with its style on a terminal, character for character elsewhere."""
-    if out.is_terminal:
-        out.print(Text(harmless(text), style), end="", soft_wrap=True)
+    if in_terminal(out, sys.stdout):
+        from rich.text import Text
+
+        out().print(Text(harmless(text), style), end="", soft_wrap=True)
     else:
         sys.stdout.write(text)
     sys.stdout.flush()
@@ -169,10 +208,12 @@ def interactive() -> bool:
 @contextmanager
 def working(on: str) -> Iterator[None]:
     """A sign of life on standard error while something takes its time; gone when it is done."""
-    if not err.is_terminal:
+    if not in_terminal(err, sys.stderr):
         yield
         return
-    with err.status(Text(on, "dim"), spinner="dots", spinner_style="dim"):
+    from rich.text import Text
+
+    with err().status(Text(on, "dim"), spinner="dots", spinner_style="dim"):
         yield
 
 
@@ -184,7 +225,7 @@ def ask(question: str) -> str | None:
         try:
             return input(question)
         except EOFError:
-            out.print()
+            out().print()
             return None
     if sys.stdin.isatty():
         sys.stderr.write(question)

@@ -76,7 +76,7 @@ class Screen:
                 if self.live is not None:
                     self.live.update(self.live.task_ids[0], total=event.steps, completed=event.step, said=told(event))
             case Evaluated():
-                screen.err.print(measured(event, self.last), soft_wrap=True)
+                screen.err().print(measured(event, self.last), soft_wrap=True)
             case Sampled():
                 self.prompt = event.prompt if event.reference is None else ""
                 screen.aside(sample(event))
@@ -97,9 +97,9 @@ class Screen:
             Bars(
                 BarColumn(bar_width=None, complete_style="green", finished_style="green"),
                 TextColumn("{task.fields[said]}", markup=False),
-                console=screen.err,
+                console=screen.err(),
                 transient=True,
-                disable=not screen.err.is_terminal or screen.err.is_dumb_terminal,
+                disable=not screen.err().is_terminal or screen.err().is_dumb_terminal,
             )
         )
         self.live.add_task("", total=event.recipe.train.steps, completed=event.step, said="the first step")

@@ -182,6 +182,35 @@ def test_a_trimmed_text_reads_on_as_if_the_rest_had_never_been(make):
         assert (engine.read([other], [[5]]) == engine.read([engine.text()], [[*ids, 5]])).all()
 
 
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("left", ["long", "forked", "trimmed"])
+def test_a_text_in_blocks_that_others_have_left_is_as_in_a_new_engine(make, name, kind, left):
+    packed, ids = pack(make(width=36, context=200), kind), ids_of(150, seed=3)  # heads of nine: an odd number
+    used = Engine(packed, 2, name)
+    before = used.text()
+    used.read([before], [ids_of(199)])
+    if left != "long":
+        other = before.fork()
+        other.trim(101)
+        used.read([other], [ids_of(40, seed=1)])
+        if left == "trimmed":
+            before.trim(3)
+            used.read([before], [ids_of(140, seed=2)])
+        del other
+    del before
+    for lengths in ([1], [64, 1], [5, 2, 1, 57], [150], [33, 117]):
+        text, afresh = used.text(), Engine(packed, 2, name).text()
+        at = 0
+        for count in lengths:
+            piece = ids[at : at + count]
+            expected = afresh.engine.read([afresh], [piece], count)
+            assert np.array_equal(used.read([text], [piece], count), expected)
+            at += count
+        text.trim(at - 1)
+        assert np.array_equal(used.read([text], [ids[at - 1 : at]]), expected[-1:])
+
+
 def test_a_text_that_never_ends_is_refused_before_it_is_read(make):
     engine = Engine(pack(make(), "int8"))
     text = engine.text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from safetensors.torch import load_file, save_file
 
 import cutaway
 from cutaway import checkpoint, loading
+from cutaway.cli.screen import FORCED
 from cutaway.runtime.native import library
 from cutaway.runtime.native import packed_file as stored
 from cutaway.runtime.native.pack import pack
@@ -139,6 +141,18 @@ def test_where_there_may_be_an_accelerator_torch_is_asked(folder, monkeypatch):
 def test_the_command_line_does_too(file, line):
     said = python(f"from cutaway.cli import run\nassert run({[*line, '--model', str(file)]!r}) == 0")
     assert said.strip()
+
+
+@pytest.mark.parametrize("more", [[], ["--json"], ["--samples", "2", "--json"]], ids=str)
+@pytest.mark.parametrize("model", ["file", "builtin"])
+def test_a_pipe_is_written_to_without_rich(file, model, more):
+    line = ["generate", "Once", "-n", "3", "--model", str(file) if model == "file" else model, *more]
+    code = f"from cutaway.cli import run\nassert run({line!r}) == 0\nimport sys\nassert 'rich' not in sys.modules"
+    unforced = {name: value for name, value in os.environ.items() if name not in FORCED}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=unforced)
+    assert ran.returncode == 0, ran.stderr
+    assert "Once" in ran.stdout
+    assert more or ran.stderr.count("\n") == 1  # why it ended, and how much it is
 
 
 def test_what_needs_torch_still_has_it(file, tiny_lm):
