@@ -10,7 +10,7 @@ from cutaway.tasks.answer import translate
 
 KNOWN = {
     "Close the door.": ("Ferme la porte !", "Fermez la porte !"),
-    "Help me.": ("Aide-moi !", "Aide-moi.", "Aidez-moi."),
+    "Help me.": ("Aide-moi !", "Aide-moi.", "Aidez-moi.", "Aidez-moi !"),
     "Tom left.": ("Tom est parti.", "Tom partit."),
     "J'ai froid.": ("I'm cold.", "I am cold.", "I feel cold."),
     "Nous avons gagné.": ("We won.",),
