@@ -219,17 +219,10 @@ def begun(rng: Rng, words: Sequence[str]) -> str:
 
 
 BEFORE_BRACKETS = [
-    "See ",
-    "Here is ",
-    "Take ",
-    "I like ",
-    "Write: ",
-    "This is ",
-    "They ate ",
-    "She bought ",
-    "f",
-    "x = ",
-]
+    "See ", "Here is ", "Take ", "I like ", "Write: ", "This is ", "They ate ", "She bought ", "f", "x = ", "Find ",
+    "Bring me ", "Give me ", "We saw ", "There is ", "Draw ", "Put in ", "Now buy ", "Tom has ", "We need ",
+    "Point to ", "Watch ", "Come to ", "Sit by ", "Run to ",
+]  # fmt: skip
 PAIRS = ["()", "[]", "{}", "()", "<>"]
 
 
@@ -253,7 +246,7 @@ def brackets(rng: Rng) -> str:
         return " ".join(b for b in nested(rng, 3, [""], True).split())
     text = nested(rng, rng.choice([0, 1, 1, 2, 2, 3]), items, rng.random() < 0.5)
     if rng.random() < 0.45:
-        after = rng.choice(["", ".", " here.", " today.", " and more.", "!"])
+        after = rng.choice(["", "", ".", ".", " here.", " today.", " and more.", "!"])
         return rng.choice(BEFORE_BRACKETS) + text + after
     return text
 
@@ -380,7 +373,7 @@ def neighbour(rng: Rng) -> str:
 KINDS: list[tuple[Exhibit, float]] = [
     (counting, 64), (counting_told, 3), (numbered_list, 3), (steps_in_order, 1), (law, 3), (law_like, 4),
     (pronoun, 7), (agreement, 18), (agreement_pair, 5), (copying, 17), (repeating, 9), (names_in_a_story, 6),
-    (brackets, 60), (aside, 10), (markup, 14), (cycle, 4), (neighbour, 3), (capital, 10), (colour, 8), (fact, 22),
+    (brackets, 120), (aside, 10), (markup, 14), (cycle, 4), (neighbour, 3), (capital, 10), (colour, 8), (fact, 22),
     (french, 4), (europe, 1), (treat, 2),
 ]  # fmt: skip
 """Every kind, and how often it comes."""
