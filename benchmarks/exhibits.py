@@ -146,7 +146,7 @@ def bracket(rng: random.Random) -> Case:
             Case(f"We had {one[0]}{food[0]} and {food[1]}", one[1]),
             Case(f"<b>{food[0]} {food[1]}", "</b>"),
             Case(f"<p>The {who}", "</p>"),
-            Case(f"<ul>\n<li>{food[0]}</li>\n<li>{food[1]}", "</li>"),
+            Case(f"<ul>\n<li>{food[0]}</li>\n<li>{thing}", "</li>"),
             Case(f"<i>{name} <b>{food[0]}", "</b></i>"),
             Case(f'{name} asked, "Where is the {thing}', '"'),
         ]

@@ -34,7 +34,7 @@ HERE = pathlib.Path(__file__).parent
 BUILTIN = pathlib.Path(cutaway.__file__).parent / "data" / "builtin"
 MOST = 20_000_000
 """Bytes of all files that ship."""
-RECOMMENDED: dict[str, Any] = {"temperature": 0.8, "top_k": 40}
+RECOMMENDED: dict[str, Any] = {"temperature": 0.7, "top_k": 40}
 """How it writes best: see the card."""
 CASES, TEXTS, OTHERS = 200, 3, 400
 
