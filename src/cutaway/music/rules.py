@@ -20,7 +20,7 @@ LOWEST, HIGHEST = 21, 108
 LONGEST_NOTE = round(15 / STEP)
 LONGEST_SILENCE = round(4 / STEP)
 LONGEST_WAIT = round(6 / STEP)
-"""Steps from one note to the next, while others sound: 23 of the 215,092 notes of GiantMIDI-Piano at hand wait longer."""
+"""Steps from one note to the next, while others sound: of GiantMIDI-Piano's 215,092 notes at hand 23 wait longer."""
 LEAD = round(0.5 / STEP)
 """Steps before the first note of all: recordings begin with silence, performances need not."""
 LAST_NOTES = round(2 / STEP)
