@@ -20,7 +20,7 @@ from cutaway.runtime.native.rounding_cost import measure, windows_of
 if library.load() is None:
     pytest.skip("the native engine is not built here: no C++ compiler", allow_module_level=True)
 
-ALLOWED = {"bfloat16": 0.003, "int8": 0.01, "int4": 0.05}
+ALLOWED = {"bfloat16": 0.001, "int8": 0.01, "int4": 0.05}
 """Nats a token that the loss may go up by."""
 
 
@@ -30,8 +30,8 @@ def builtin():
 
 
 @pytest.fixture(scope="module")
-def own_writing(builtin):
-    return windows_of(builtin.model, builtin.tokenizer, None, most=4)
+def own_writing(builtin):  # of few texts, chance is as large as bfloat16's bound
+    return windows_of(builtin.model, builtin.tokenizer, None, most=48)
 
 
 def packed(lm, kind):
@@ -49,8 +49,8 @@ def test_the_built_in_model_loses_little_on_its_own_writing(builtin, own_writing
 @pytest.mark.parametrize("kind", ALLOWED)
 def test_the_built_in_model_loses_little_on_stories(builtin, shared_data, kind):
     with lzma.open(shared_data / "stories/stories.txt.xz", "rt", encoding="utf-8") as file:
-        text = file.read(40_000).replace("<|endoftext|>", "")
-    windows = windows_of(builtin.model, builtin.tokenizer, text, most=6)
+        text = file.read(400_000).replace("<|endoftext|>", "")
+    windows = windows_of(builtin.model, builtin.tokenizer, text, most=60)
     cost = measure(builtin.model, Engine(packed(builtin, kind)), windows, "stories")
     assert cost.loss_float32 < 4
     assert cost.loss_added <= ALLOWED[kind]
