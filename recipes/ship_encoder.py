@@ -3,8 +3,8 @@
     python recipes/ship_encoder.py bert TRAINED
     python recipes/ship_encoder.py elmo TRAINED
 
-The card (README.md there) is bert-card.md or elmo-card.md, filled with the training's own report and with what the model
-says, as it ships, of the same sentences every time.
+The card (README.md there) is bert-card.md or elmo-card.md, filled with the training's own report and with what the
+model says, as it ships, of the same sentences every time.
 """
 
 from __future__ import annotations

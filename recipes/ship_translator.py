@@ -3,8 +3,9 @@
     python recipes/ship_translator.py rnn TRAINED tatoeba/test.en-fr.tsv
     python recipes/ship_translator.py translator TRAINED tatoeba/test.en-fr.tsv tatoeba/test.fr-en.tsv
 
-Likewise rnn-plain and transformer. The card (README.md there) is rnn-card.md and so on, filled with what is measured now: of every test BLEU of
-the model as it ships, with one reference and with all, how many first answers are one of them, and its first ten.
+Likewise rnn-plain and transformer. The card (README.md there) is rnn-card.md and so on, filled with what is measured
+now: of every test BLEU of the model as it ships, with one reference and with all, how many first answers are one of
+them, and its first ten.
 """
 
 from __future__ import annotations
