@@ -42,7 +42,7 @@ from cutaway.tasks.token_loss import IGNORED
 from cutaway.train.data.batches import once
 from cutaway.train.data.shards import prepare
 from cutaway.train.loop import train
-from cutaway.train.picture import HEIGHT, STYLE, TOP, WIDTH, nice_ticks
+from cutaway.train.picture import HEIGHT, TOP, WIDTH, frame, nice_ticks
 from cutaway.train.recipe import Recipe, located
 from cutaway.train.resuming import write_text
 
@@ -212,14 +212,11 @@ def picture(asked: Experiment, runs: Sequence[Mapping[str, Any]], first: Mapping
         f'<path class="{kind}" d="M{at} 21h22"/><text x="{at + 28}" y="26">{name}</text>'
         for kind, name, at in (("held", "from scratch", WIDTH - 130), ("train", "pre-trained", WIDTH - 250))
     )
-    title = "Headlines learned with and without pre-training"
-    style = f"{STYLE}.lead {{ stroke: #888; stroke-dasharray: 4 4 }} .dot-train {{ fill: #2a6f97 }}"
-    dark = "@media (prefers-color-scheme: dark) { .dot-train { fill: #61b0d6 } }"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'aria-label="{escape(title)}"><style>{style} {dark}</style>'
-        f'<text class="title" x="56" y="26">{escape(title)}</text>{"".join(panels)}{names}</svg>\n'
+    style = (
+        ".lead { stroke: #888; stroke-dasharray: 4 4 } .dot-train { fill: #2a6f97 } "
+        "@media (prefers-color-scheme: dark) { .dot-train { fill: #61b0d6 } }"
     )
+    return frame("Headlines learned with and without pre-training", "".join([*panels, names]), style)
 
 
 def panel(asked: Experiment, runs: Sequence[Mapping[str, Any]], key: str, left: float, line: float | None) -> str:
