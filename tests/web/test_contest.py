@@ -22,6 +22,7 @@ from cutaway.tasks import Translation, load_task
 from cutaway.tasks.answer import Writing, question, written
 from tests.inspect.test_pairs import make
 
+TOUR = Path(__file__).resolve().parents[2] / "web" / "src" / "tour"
 TEXT = "The black cat is under the table."
 RESULTS = {
     "target": "fr", "steps": 1400, "test": 1000, "seeds": [0, 1], "beams": 4,
@@ -251,3 +252,14 @@ def test_it_fits_and_axe_finds_nothing(show, contestants, axe, language, dark, w
     page.add_script_tag(content=axe)
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     assert [(one["id"], [node["html"][:160] for node in one["nodes"]][:3]) for one in found["violations"]] == []
+
+
+def test_one_of_the_included_models_leaves_out_a_word_that_another_has_as_the_tour_asks():
+    asked = json.loads((TOUR / "40-contest.json").read_text())["try"]["en"]
+    assert "I saw a white house." in asked and "lacks a word" in asked
+    said = []
+    for name in ("rnn", "translator"):
+        lm, task = cutaway.load(name), load_task(locate(name))
+        [result] = written(lm, task, [question(lm, task, "I saw a white house.")[0]], Writing(4))
+        said.append("maison" in result.text)
+    assert sorted(said) == [False, True]

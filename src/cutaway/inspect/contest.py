@@ -105,7 +105,7 @@ def entry(lm: LanguageModel, prompt: Sequence[int], source: int, target: Sequenc
     two = start_of(lm.config) is not None
     seen = pair_run(lm, [*prompt, *written]) if two else run(lm, [*prompt, *written])
     first = 0 if two else len(prompt) - 1  # the row that the first token of the translation was chosen at
-    chances = seen["logits"][first : first + len(target)].float().log_softmax(-1)
+    chances = seen["logits"][first : first + len(target)].float().cpu().log_softmax(-1)
     logprobs = chances.gather(1, torch.tensor(list(target), dtype=torch.long)[:, None])[:, 0].tolist()
     sources, own = words_of(lm.tokenizer, prompt[:source]), words_of(lm.tokenizer.target, written)
     spelled = [lm.tokenizer.target.decode([written[at] for at in word]).strip() for word in own]

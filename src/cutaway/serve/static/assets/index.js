@@ -1700,7 +1700,30 @@ import{$t as e,A as t,An as n,At as r,B as i,Bn as a,Bt as o,Cn as s,Ct as c,Dn 
     "ru": "Если у вас есть папка Marian, выберите её в меню моделей: страница «Перевод» покажет оба стека и три внимания."
   }
 }
-`,"./40-gap.json":`{
+`,"./40-contest.json":`{
+  "page": "contest",
+  "place": {
+    "text": "The black cat is under the table."
+  },
+  "point": "picture",
+  "title": {
+    "en": "One sentence through all of them",
+    "zh-Hans": "同一个句子，所有的机器",
+    "ru": "Одно предложение через все машины"
+  },
+  "words": {
+    "en": "Here the same sentence goes through every translator on this machine, from the recurrent network to the decoder alone. What all of them wrote is underlined. Pick a word, and below each translation stands which words of the sentence it came from, as far as that model has attention.",
+    "zh-Hans": "这里，同一个句子交给本机所有的翻译模型，从循环网络到单独的解码器。大家都写了的词带实线。选一个词，每个译文下面就显示它来自原文的哪些词，只要那个模型有注意力。",
+    "ru": "Здесь одно предложение проходит через все переводчики этого компьютера, от рекуррентной сети до одиночного декодера. Подчёркнуто то, что написали все. Выберите слово, и под каждым переводом видно, из каких слов оно взято, — если у модели есть внимание."
+  },
+  "try": {
+    "en": "Try “I saw a white house.” Which translation lacks a word?",
+    "zh-Hans": "试试 “I saw a white house.”。哪个译文少了一个词？",
+    "ru": "Попробуйте «I saw a white house.». В каком переводе не хватает слова?"
+  },
+  "own": false
+}
+`,"./41-gap.json":`{
   "page": "encoder",
   "place": {
     "text": "The little dog began to [MASK] at the cat."
@@ -1743,7 +1766,7 @@ import{$t as e,A as t,An as n,At as r,B as i,Bn as a,Bt as o,Cn as s,Ct as c,Dn 
   },
   "own": false
 }
-`,"./41-senses.json":`{
+`,"./42-senses.json":`{
   "page": "senses",
   "place": {
     "text": "Let's stick to the plan."
@@ -1788,7 +1811,7 @@ import{$t as e,A as t,An as n,At as r,B as i,Bn as a,Bt as o,Cn as s,Ct as c,Dn 
   },
   "own": false
 }
-`,"./42-yours.json":`{
+`,"./43-yours.json":`{
   "page": "predict",
   "place": {
     "text": "One day, a little robot found"
