@@ -111,7 +111,7 @@ def router(explorer: Explorer) -> APIRouter:
 
         def work() -> dict[str, Any]:
             lm = explorer.models.get(body.model)
-            chosen = {} if body.temperature is None else {"temperature": body.temperature}
+            chosen: dict[str, Any] = {} if body.temperature is None else {"temperature": body.temperature}
             [found] = compose(
                 lm, body.seconds, body.seed, primer=body.events, key=body.key or None, progress=heard, **chosen
             )
@@ -169,11 +169,13 @@ def temperature_of(explorer: Explorer, name: str | None) -> float:
     from cutaway.music.compose import USUAL
 
     awake = explorer.models.awake.get(name or "")
+    recommended: dict[str, Any] = {}
     if awake is not None:
         recommended = awake.recommended
-    else:
-        recommended = open_checkpoint(locate(name)).read_recommended() if name else {}
-    return float(recommended.get("temperature", USUAL["temperature"]))
+    elif name:
+        recommended = open_checkpoint(locate(name)).read_recommended()
+    found: dict[str, Any] = {**USUAL, **recommended}
+    return float(found["temperature"])
 
 
 def plays(explorer: Explorer, name: str) -> bool:
