@@ -26,13 +26,13 @@ def trained(given: argparse.Namespace, positions: str, seed: int) -> Report:
         {
             "model": {
                 "layers": given.layers, "width": given.width, "heads": given.heads, "context": given.context,
-                "positions": positions, "dropout": 0.1,
+                "positions": positions, "dropout": given.dropout,
             },
             "data": {"paths": [str(given.folder)], "held_out": given.held_out},
             "task": {"name": "performance", "piece": given.piece},
             "train": {
                 "steps": given.steps, "batch": given.batch, "learning_rate": given.learning_rate, "seed": seed,
-                "sample_every": 0, "evaluate_every": 0,
+                "optimizer": given.optimizer, "sample_every": 0, "evaluate_every": 0,
             },
         }
     )  # fmt: skip
@@ -53,6 +53,8 @@ def main() -> None:
     ):  # fmt: skip
         about.add_argument(f"--{name}", type=int, default=usual)
     about.add_argument("--learning-rate", type=float, default=6e-4)
+    about.add_argument("--optimizer", default="adamw", choices=("adamw", "muon"))
+    about.add_argument("--dropout", type=float, default=0.1)
     about.add_argument("--json", action="store_true")
     given = about.parse_args()
     given.output.mkdir(parents=True, exist_ok=True)

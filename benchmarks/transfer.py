@@ -1,16 +1,20 @@
 """Transfer learning: a model that has read text learns to summarise from far fewer examples than a new one.
 
-    python benchmarks/transfer.py [--data reuters] [-o transfer] [--shares 0.01 0.1 1] [--steps 50 120 300]
-                                  [--seeds 0 1 2] [--test 300] [--pretrain KEY=VALUE] [--tune KEY=VALUE] [--json]
+    python benchmarks/transfer.py [--recipe titles] [--data FOLDER] [-o transfer] [--shares 0.01 0.1 1]
+                                  [--steps 50 120 300] [--seeds 0 1 2] [--test 300]
+                                  [--starts pretrained stacks scratch]
+                                  [--pretrain KEY=VALUE] [--tune KEY=VALUE] [--json]
 
 The claim is that of "Sample Efficient Text Summarization Using a Single Pre-Trained Transformer" (Khandelwal et al.,
-2019), as the Illustrated GPT-2 tells it. A model learns the articles of train.jsonl as text
-(recipes/reuters-text.toml), then to write their headlines (recipes/reuters.toml) with a share of the pairs; beside it
-the same model, with the same vocabulary, learns that from scratch: the same pairs, steps, rates and order. A seed
-decides the pairs of a share, their order, and a new model's weights. A tenth of the pairs (200 at most) is not learned
-from but says which step is kept. Measured on the same pairs of test.jsonl for all: the loss per token of the headline,
-and ROUGE of headlines written greedily. recipes/reuters.py makes the data; --pretrain and --tune change the two
-recipes, as `cutaway train --set` does.
+2019), as the Illustrated GPT-2 tells it. A decoder learns the articles of train.jsonl as text
+(recipes/titles-text.toml), then to write their headlines (recipes/titles.toml) with a share of the pairs. Beside it the
+same model, with the same vocabulary, learns that from scratch; and an encoder with a decoder, half as many blocks each
+and about as many weights, which has read the same articles in as many steps, of each the first half, to write the
+second: the same pairs, steps, rates and order. A seed decides the pairs of a share, their order, and a new model's
+weights. A tenth of the pairs (200 at most) is not learned from but says which step is kept. Measured on the same pairs
+of test.jsonl for all: the loss per token of the headline, and ROUGE of headlines written greedily. recipes/titles.py
+makes the data (or recipes/reuters.py, with --recipe reuters); --pretrain and --tune change the two recipes, as
+`cutaway train --set` does.
 
 The output folder gets every model, results.json, and transfer.svg. What is finished is kept: stopped and started again,
 it goes on where it was.
@@ -38,7 +42,6 @@ from cutaway.errors import CutawayError
 from cutaway.evaluate.answers import score_answers
 from cutaway.tasks import Summary, load_task
 from cutaway.tasks.scores import rouge
-from cutaway.tasks.token_loss import IGNORED
 from cutaway.train.data.batches import once
 from cutaway.train.data.shards import prepare
 from cutaway.train.loop import train
@@ -53,7 +56,13 @@ ROOM, BATCH = 24, 16
 HELD = 200
 """Of a share of the pairs, a tenth says which step is kept, but never more than these."""
 MEASURES = {"loss": "loss per token", "rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
-STARTS = {"pretrained": "pre-trained", "scratch": "from scratch"}
+STARTS = {
+    "pretrained": "decoder, pre-trained",
+    "stacks": "encoder and decoder, pre-trained",
+    "scratch": "decoder, from scratch",
+}
+LINES = {"pretrained": "train", "stacks": "both", "scratch": "held"}
+"""The class of each in the picture."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,8 @@ class Experiment:
     test: int
     pretrain: tuple[str, ...]
     tune: tuple[str, ...]
+    recipe: str = "titles"
+    starts: tuple[str, ...] = tuple(STARTS)
 
 
 class Stopped(Exception):
@@ -96,14 +107,39 @@ def learn(recipe: Recipe, folder: Path) -> None:
         raise Stopped
 
 
-def pretrain(asked: Experiment, output: Path) -> Path:
-    """The model that has read the articles."""
+def text_recipe(asked: Experiment, output: Path) -> Recipe:
+    """How the articles are read."""
     paths = json.dumps([str(Path(asked.data) / "train.jsonl")])
     cache = json.dumps(str(output / "cache"))
     changes = [f"data.paths={paths}", f"data.cache={cache}", "train.sample_every=0", *asked.pretrain]
-    folder = output / "pretrained"
-    learn(Recipe.load(RECIPES / "reuters-text.toml", changes), folder)
-    return folder
+    return Recipe.load(RECIPES / f"{asked.recipe}-text.toml", changes)
+
+
+def pretrain(asked: Experiment, output: Path) -> None:
+    """The models that have read the articles: a decoder; and an encoder with a decoder, with the same vocabulary."""
+    text = text_recipe(asked, output)
+    learn(text, output / "pretrained")
+    if "stacks" not in asked.starts:
+        return
+    path = output / "pairs" / "halves.jsonl"
+    write_lines(path, [halves(pair["article"]) for pair in read(Path(asked.data) / "train.jsonl")])
+    shape = checkpoint.read_config(output / "pretrained")
+    model = {
+        "from": "", "kind": "transformer", "tokenizer": str(output / "pretrained"), "layers": max(1, shape.layers // 2),
+        "width": shape.width, "heads": shape.heads, "context": shape.context, "shape": {"norm": "pre"},
+    }  # fmt: skip
+    data = {"cache": str(output / "cache"), "held_out": text.data.held_out}
+    said = [f"data.paths={json.dumps([str(path)])}", f"task.room={shape.context // 2}"]
+    pairs = Recipe.load(RECIPES / f"{asked.recipe}.toml", said)
+    same = {name: value for name, value in asdict(text.train).items() if f"train.{name}" in text.set_keys}
+    learn(pairs.but({"model": model, "data": data, "train": same}), output / "stacks")
+
+
+def halves(article: str) -> dict[str, str]:
+    """The first half of an article's words as what is read, the second as what is written."""
+    words = article.split()
+    middle = (len(words) + 1) // 2
+    return {"article": " ".join(words[:middle]), "summary": " ".join(words[middle:])}
 
 
 def share_of(pairs: Sequence[dict[str, str]], share: float, seed: int) -> list[dict[str, str]]:
@@ -114,16 +150,16 @@ def share_of(pairs: Sequence[dict[str, str]], share: float, seed: int) -> list[d
 
 def recipe_for(asked: Experiment, output: Path, start: str, share: float, seed: int) -> tuple[Recipe, int]:
     """How one run learns, and from how many pairs."""
-    base = output / "pretrained"
+    base = output / ("stacks" if start == "stacks" else "pretrained")
     pairs = share_of(read(Path(asked.data) / "train.jsonl"), share, seed)
     path = output / "pairs" / f"{share:g}-seed-{seed}.jsonl"
     write_lines(path, pairs)
     steps = asked.steps[asked.shares.index(share)]
     changes = [f"train.batch={BATCH}", f"train.length={LENGTH}", f"task.room={ROOM}", *asked.tune]
-    recipe = Recipe.load(RECIPES / "reuters.toml", [f"data.paths={json.dumps([str(path)])}", *changes])
+    recipe = Recipe.load(RECIPES / f"{asked.recipe}.toml", [f"data.paths={json.dumps([str(path)])}", *changes])
     shape = checkpoint.read_config(base)
-    new = {"layers": shape.layers, "width": shape.width, "heads": shape.heads, "context": shape.context}
-    model = {"from": str(base)} if start == "pretrained" else {"from": "", "tokenizer": str(base), **new}
+    new = {name: getattr(shape, name) for name in ("layers", "width", "heads", "context")}
+    model = {"from": "", "tokenizer": str(base), **new} if start == "scratch" else {"from": str(base)}
     often = max(1, steps // 10)
     how = {"steps": steps, "seed": seed, "keep": "best", "evaluate_every": often, "sample_every": 0}
     held = max(2, min(HELD, len(pairs) // 10))
@@ -142,11 +178,9 @@ def measure(folder: Path, asked: Experiment, output: Path) -> dict[str, float]:
     total = count = 0.0
     with torch.inference_mode():
         for examples in once(test, 16, LENGTH):
-            inputs, targets = task.collate(examples).tensors.values()
-            counts = targets != IGNORED
-            chances = lm.model(inputs)[counts].float().log_softmax(dim=-1)
-            total -= chances.gather(1, targets[counts][:, None]).sum().item()
-            count += counts.sum().item()
+            batch = task.collate(examples)
+            total += task.loss(lm.model, batch.tensors).sum.item()
+            count += batch.count
     score = score_answers(lm, task, records, beams=1)
     return {"loss": total / count, **parts(score.parts)}
 
@@ -196,10 +230,10 @@ def table(asked: Experiment, runs: Sequence[Mapping[str, Any]], first: Mapping[s
     lines = [f"| pairs | start | {' | '.join(MEASURES.values())} |", f"|---|---|{'---|' * len(MEASURES)}"]
     for share in asked.shares:
         pairs = next(one["pairs"] for one in runs if one["share"] == share)
-        for start, name in STARTS.items():
+        for start in asked.starts:
             cells = [spread(runs, start, share, key) for key in MEASURES]
             numbers = " | ".join(f"{mean:.2f} ± {deviation:.2f}" for mean, deviation in cells)
-            lines.append(f"| {pairs:,} ({share:.0%}) | {name} | {numbers} |")
+            lines.append(f"| {pairs:,} ({share:.0%}) | {STARTS[start]} | {numbers} |")
     lead_numbers = " | ".join(f"{first[key]:.2f}" for key in MEASURES if key != "loss")
     lines.append(f"| none | the article's first {first['words']} words | | {lead_numbers} |")
     return "\n".join(lines)
@@ -209,18 +243,20 @@ def picture(asked: Experiment, runs: Sequence[Mapping[str, Any]], first: Mapping
     """Two panels, loss and ROUGE-1 over the share of the pairs: a dot for each seed, a line through the means."""
     panels = [panel(asked, runs, "loss", 56, None), panel(asked, runs, "rouge1", 56 + WIDTH // 2, first["rouge1"])]
     names = "".join(
-        f'<path class="{kind}" d="M{at} 21h22"/><text x="{at + 28}" y="26">{name}</text>'
-        for kind, name, at in (("held", "from scratch", WIDTH - 130), ("train", "pre-trained", WIDTH - 250))
+        f'<path class="{LINES[start]}" d="M{at} 42h22"/><text x="{at + 28}" y="46">{STARTS[start]}</text>'
+        for at, start in zip(range(56, WIDTH, 220), asked.starts, strict=False)
     )
     style = (
         ".lead { stroke: #888; stroke-dasharray: 4 4 } .dot-train { fill: #2a6f97 } "
-        "@media (prefers-color-scheme: dark) { .dot-train { fill: #61b0d6 } }"
+        ".both { stroke: #4f772d; stroke-width: 2 } .dot-both { fill: #4f772d } "
+        "@media (prefers-color-scheme: dark) { .dot-train { fill: #61b0d6 } .both { stroke: #90be6d } "
+        ".dot-both { fill: #90be6d } }"
     )
     return frame("Headlines learned with and without pre-training", "".join([*panels, names]), style)
 
 
 def panel(asked: Experiment, runs: Sequence[Mapping[str, Any]], key: str, left: float, line: float | None) -> str:
-    wide, top, bottom = WIDTH / 2 - 90, TOP + 26, HEIGHT - 62
+    wide, top, bottom = WIDTH / 2 - 90, TOP + 34, HEIGHT - 62
     values = [one[key] for one in runs] + ([line] if line is not None else [])
     room = (max(values) - min(values) or 1) * 0.08
     ticks = nice_ticks(min(values) - room, max(values) + room)
@@ -235,7 +271,7 @@ def panel(asked: Experiment, runs: Sequence[Mapping[str, Any]], key: str, left: 
     def across(value: float, kind: str) -> str:
         return f'<path class="{kind}" d="M{left} {y(value):.1f}h{wide:.0f}"/>'
 
-    drawn = [f'<text x="{left}" y="{TOP + 12}">{escape(MEASURES[key])}</text>']
+    drawn = [f'<text x="{left}" y="{TOP + 22}">{escape(MEASURES[key])}</text>']
     for tick in ticks:
         label = f'<text x="{left - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:g}</text>'
         drawn.append(across(tick, "grid") + label)
@@ -244,7 +280,7 @@ def panel(asked: Experiment, runs: Sequence[Mapping[str, Any]], key: str, left: 
         drawn.append(f'<text x="{left + 4}" y="{y(line) - 6:.1f}">the first words of the article</text>')
     for share in asked.shares:
         drawn.append(f'<text x="{x(share):.1f}" y="{bottom + 20}" text-anchor="middle">{share:.0%}</text>')
-    for start, kind in (("scratch", "held"), ("pretrained", "train")):
+    for start, kind in ((start, LINES[start]) for start in reversed(asked.starts)):
         means = [(x(share), y(spread(runs, start, share, key)[0])) for share in asked.shares]
         drawn.append(f'<path class="{kind}" d="M{"L".join(f"{a:.1f} {b:.1f}" for a, b in means)}"/>')
         some = [one for one in runs if one["start"] == start]
@@ -278,7 +314,10 @@ def experiment(asked: Experiment, output: Path) -> dict[str, Any]:
     held_loss = json.loads((output / "pretrained" / "report.json").read_text())["held_loss"]
     tell(f"pre-trained: {held_loss:.3f} nats per token of held-out articles")
     runs = [
-        run(asked, output, start, share, seed) for seed in asked.seeds for share in asked.shares for start in STARTS
+        run(asked, output, start, share, seed)
+        for seed in asked.seeds
+        for share in asked.shares
+        for start in asked.starts
     ]
     results = {"experiment": asdict(asked), "pretrained_held_loss": held_loss, "lead": lead(asked), "runs": runs}
     write_text(output / "results.json", json.dumps(results, indent=1) + "\n")
@@ -288,7 +327,9 @@ def experiment(asked: Experiment, output: Path) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default="reuters", help="the folder with train.jsonl and test.jsonl")
+    parser.add_argument("--recipe", default="titles", choices=("titles", "reuters"), help="whose two recipes are used")
+    parser.add_argument("--data", help="the folder with train.jsonl and test.jsonl [default: the recipe's name]")
+    parser.add_argument("--starts", nargs="+", choices=STARTS, default=list(STARTS))
     parser.add_argument("-o", "--output", type=Path, default=Path("transfer"))
     parser.add_argument("--shares", type=float, nargs="+", default=[0.01, 0.1, 1.0])
     parser.add_argument("--steps", type=int, nargs="+", default=[50, 120, 300])
@@ -302,8 +343,9 @@ def main() -> None:
         parser.error("--steps needs a number for each of --shares")
     try:
         asked = Experiment(
-            located(options.data, Path()), tuple(options.shares), tuple(options.steps), tuple(options.seeds),
-            options.test, tuple(options.pretrain), tuple(options.tune),
+            located(options.data or options.recipe, Path()), tuple(options.shares), tuple(options.steps),
+            tuple(options.seeds), options.test, tuple(options.pretrain), tuple(options.tune), options.recipe,
+            tuple(options.starts),
         )  # fmt: skip
         results = experiment(asked, options.output.absolute())
     except CutawayError as error:

@@ -392,15 +392,16 @@ def words_of(tokens: Iterable[str]) -> list[str]:
     return [one for one in words if one not in unseen and one.lower() not in unseen]
 
 
-def documents(seed: int, words: Sequence[str] = ()) -> Iterator[str]:
+def documents(seed: int, words: Sequence[str] = (), only: Sequence[str] = ()) -> Iterator[str]:
     """Exhibits without end: a document has one, or some of the same kind, or some of several. See `words_of`."""
-    return map(plain, marked(seed, words))
+    return map(plain, marked(seed, words, only))
 
 
-def marked(seed: int, words: Sequence[str] = ()) -> Iterator[str]:
-    """The same, with what is not learned between marks."""
+def marked(seed: int, words: Sequence[str] = (), only: Sequence[str] = ()) -> Iterator[str]:
+    """The same, with what is not learned between marks; of the kinds that `only` names, if it names any."""
     rng = random.Random(seed)
-    kinds = [*KINDS, *((partial(make, words=words), often) for make, often in ANY)] if words else KINDS
+    kinds = [(kind, often) for kind, often in KINDS if not only or kind.__name__ in only]
+    kinds += [(partial(make, words=words), often) for make, often in ANY] if words else []
     makers, weights = [kind for kind, _ in kinds], [weight for _, weight in kinds]
     while True:
         same = rng.random() < 0.6
@@ -415,10 +416,12 @@ def main() -> None:
     parser.add_argument("-o", "--out", type=pathlib.Path, required=True, help="file for the texts")
     parser.add_argument("--tokens", type=int, default=1_000_000, help="about so many tokens (a token is four letters)")
     parser.add_argument("--seed", type=int, default=1)
+    names = [kind.__name__ for kind, _ in KINDS]
+    parser.add_argument("--only", nargs="+", choices=names, default=[], metavar="KIND", help=", ".join(names))
     given = parser.parse_args()
     size = 0
     with given.out.open("w", encoding="utf-8") as out:
-        for text in documents(given.seed):
+        for text in documents(given.seed, only=given.only):
             out.write(text + "\n<|endoftext|>\n")
             size += len(text)
             if size > 4 * given.tokens:

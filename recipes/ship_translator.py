@@ -3,8 +3,9 @@
     python recipes/ship_translator.py rnn TRAINED tatoeba/test.en-fr.tsv
     python recipes/ship_translator.py translator TRAINED tatoeba/test.en-fr.tsv tatoeba/test.fr-en.tsv
 
-The card (README.md there) is rnn-card.md or translator-card.md, filled with what is measured now: of every test BLEU of
-the model as it ships, with one reference and with all, how many first answers are one of them, and its first ten.
+Likewise rnn-plain and transformer. The card (README.md there) is rnn-card.md and so on, filled with what is measured
+now: of every test BLEU of the model as it ships, with one reference and with all, how many first answers are one of
+them, and its first ten.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import itertools
 import json
 import pathlib
+import re
 import shutil
 from collections.abc import Sequence
 from typing import Any
@@ -93,8 +95,7 @@ def measured(folder: pathlib.Path, test: pathlib.Path) -> dict[str, Any]:
 def write_card(template: str, folder: pathlib.Path, words: dict[str, Any]) -> None:
     """The card with its numbers in place, and not if the folder is larger than it may be."""
     card = (HERE / template).read_text(encoding="utf-8")
-    for name, value in words.items():
-        card = card.replace(f"{{{name}}}", str(value))
+    card = re.sub(r"\{(\w+)(:[^}]*)?\}", lambda hole: format(words[hole[1]], (hole[2] or ":")[1:]), card)
     (folder / "README.md").write_text(card, encoding="utf-8")
     size = sum(path.stat().st_size for path in folder.iterdir())
     if size > MOST:
@@ -104,7 +105,9 @@ def write_card(template: str, folder: pathlib.Path, words: dict[str, Any]) -> No
 
 def main(given: Sequence[str] | None = None) -> None:
     about = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    about.add_argument("name", choices=["rnn", "translator"], help="which of those that ship it is to be")
+    about.add_argument(
+        "name", choices=["rnn", "rnn-plain", "transformer", "translator"], help="which of those that ship it is to be"
+    )
     about.add_argument("trained", type=pathlib.Path)
     about.add_argument("tests", type=pathlib.Path, nargs="+", help="a source, a tab and a target on each line")
     about.add_argument("--out", type=pathlib.Path, help="where it is put [default: into the package]")

@@ -94,6 +94,19 @@ def begin(recipes, stories, start, weights):
     return make
 
 
+def test_exhibits_of_some_kinds_only(recipes, tmp_path, monkeypatch):
+    exhibits = recipes("exhibits")
+    asked = ["-o", str(tmp_path / "some.txt"), "--tokens", "4000", "--only", "capital", "cycle"]
+    monkeypatch.setattr(sys, "argv", ["exhibits.py", *asked])
+    exhibits.main()
+    lines = [one for one in (tmp_path / "some.txt").read_text().splitlines() if one.strip("<|endoftx>")]
+    names = [kind.__name__ for kind, _ in exhibits.KINDS]
+    assert len(lines) > 50 and {"capital", "cycle", "brackets"} <= set(names)
+    assert not any(set(line) & set("[](){}<>") for line in lines)
+    every = list(islice(exhibits.documents(1), 300))
+    assert any(set(text) & set("[](){}<>") for text in every)
+
+
 def test_tokens_that_both_vocabularies_have_keep_their_vectors(start):
     before, now = start
     old, new = before.model.token_embedding.weight, now.model.token_embedding.weight

@@ -54,7 +54,7 @@ def done(transfer, asked, tmp_path_factory):
 def test_every_share_is_learned_from_both_starts_with_every_seed(done):
     _, results = done
     found = {(one["start"], one["share"], one["seed"]): one for one in results["runs"]}
-    assert len(found) == len(results["runs"]) == 8
+    assert len(found) == len(results["runs"]) == 12
     assert found["scratch", 0.2, 0]["pairs"] == 12 and found["scratch", 1.0, 0]["pairs"] == 60
     assert all(one["loss"] > 0 and 0 <= one["rougeL"] <= one["rouge1"] <= 100 for one in found.values())
     assert results["lead"]["words"] == 4 and results["lead"]["rouge1"] > 0
@@ -63,18 +63,18 @@ def test_every_share_is_learned_from_both_starts_with_every_seed(done):
 def test_both_starts_have_the_same_shape_vocabulary_and_task_and_one_has_read_before(done):
     output, _ = done
     recipes = {}
-    for start in ("pretrained", "scratch"):
+    for start in ("pretrained", "stacks", "scratch"):
         folder = output / "runs" / f"{start}-0.2-seed-1"
         recipes[start] = (folder / "recipe.toml").read_text()
         lm = cutaway.load(folder)
         assert (lm.config.layers, lm.config.width, lm.config.context) == (1, 16, 64)
         assert load_task(folder).limit == 48
     same = [(output / "runs" / f"{start}-1-seed-0" / "tokenizer.json").read_bytes() for start in recipes]
-    assert same[0] == same[1]
-    assert str(output / "pretrained") in recipes["pretrained"]
+    assert same[0] == same[1] == same[2]
+    assert str(output / "pretrained") in recipes["pretrained"] and str(output / "stacks") in recipes["stacks"]
     assert "from =" not in recipes["scratch"]
     for line in ("steps = 3", "seed = 1", "learning_rate", "batch = 4", "held_out = 2", 'keep = "best"'):
-        assert sum(line in recipe for recipe in recipes.values()) == 2, line
+        assert sum(line in recipe for recipe in recipes.values()) == 3, line
 
 
 def test_the_loss_is_that_of_the_headlines_given_their_articles(transfer, asked, done):
@@ -89,6 +89,24 @@ def test_the_loss_is_that_of_the_headlines_given_their_articles(transfer, asked,
         for place in range(example.arrays["answer"][0], len(example.ids)):
             total, count = total - chances[place - 1, example.ids[place]].item(), count + 1
     found = next(one for one in results["runs"] if (one["start"], one["share"], one["seed"]) == ("pretrained", 1.0, 0))
+    assert found["loss"] == pytest.approx(total / count, rel=1e-4)
+
+
+def test_the_two_stacks_have_read_the_articles_half_by_half_and_their_loss_is_of_the_headlines_too(
+    transfer, asked, done
+):
+    output, results = done
+    pairs = transfer.read(output / "pairs" / "halves.jsonl")
+    articles = [one["article"] for one in transfer.read(Path(asked.data) / "train.jsonl")]
+    assert [f"{one['article']} {one['summary']}" for one in pairs] == articles
+    lm, task = cutaway.load(output / "runs" / "stacks-1-seed-0"), load_task(output / "runs" / "stacks-1-seed-0")
+    assert lm.config.kind == "transformer"
+    total = count = 0.0
+    for record in transfer.read(Path(asked.data) / "test.jsonl")[:6]:
+        [example] = task.examples(record, lm.tokenizer)
+        answer = len(example.ids) - example.arrays["answer"][0]
+        total, count = total - lm.score(example.ids).logprob, count + answer
+    found = next(one for one in results["runs"] if (one["start"], one["share"], one["seed"]) == ("stacks", 1.0, 0))
     assert found["loss"] == pytest.approx(total / count, rel=1e-4)
 
 
@@ -127,11 +145,11 @@ def test_table_and_picture_show_every_number(transfer, asked, done):
     output, results = done
     table = transfer.table(asked, results["runs"], results["lead"]).splitlines()
     assert [line.split(" | ")[:2] for line in table[2:]] == [
-        ["| 12 (20%)", "pre-trained"], ["| 12 (20%)", "from scratch"], ["| 60 (100%)", "pre-trained"],
-        ["| 60 (100%)", "from scratch"], ["| none", "the article's first 4 words"],
+        *(["| 12 (20%)", name] for name in transfer.STARTS.values()),
+        *(["| 60 (100%)", name] for name in transfer.STARTS.values()), ["| none", "the article's first 4 words"],
     ]  # fmt: skip
     losses = [one["loss"] for one in results["runs"] if one["start"] == "scratch" and one["share"] == 1]
-    assert f"{sum(losses) / 2:.2f} ± " in table[5]
+    assert f"{sum(losses) / 2:.2f} ± " in table[7]
     drawn = ElementTree.parse(output / "transfer.svg").getroot()
     dots = drawn.findall("{http://www.w3.org/2000/svg}circle")
     assert len(dots) == 2 * len(results["runs"])

@@ -10,10 +10,12 @@ from cutaway.errors import CutawayError, nearest
 
 DATA = Path(__file__).parents[1] / "data"
 PIANIST = "pianist"
-INCLUDED = [PIANIST] if (DATA / PIANIST / "config.json").is_file() else []
-SHIPPED = ("builtin", "translator", "summarizer", "classifier", "rnn", *INCLUDED)
-"""The models that come with the package: the one that writes, one for each of the verbs that answer, the recurrent
-translator, and the pianist, once one is included."""
+BERT = "bert"
+SHIPPED = (
+    "builtin", "translator", "summarizer", "classifier", "rnn-plain", "rnn", "transformer", "elmo", BERT, PIANIST,
+)  # fmt: skip
+"""The models that come with the package: the one that writes, one for each of the verbs that answer, the machines of
+the sister articles (translators without attention, with it, and of it alone; words in context), and the pianist."""
 
 PACKED = ".cutaway"
 """How the name of a file of packed weights ends (see runtime/native/packed_file.py)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+from cutaway.checkpoint.locate import BERT
 from cutaway.cli import lines, options, screen
 from cutaway.errors import CutawayError
 
@@ -17,8 +18,8 @@ AT_ONCE = 1_024
 
 
 def embed(
-    model: options.Encoder,
     text: Annotated[list[str] | None, options.argument(metavar="TEXT", help="The texts, each in quotes.")] = None,
+    model: options.Encoder = BERT,
     file: lines.File = None,
     search: Annotated[
         str | None,
@@ -31,8 +32,8 @@ def embed(
 ) -> None:
     """Make a vector of each text, or search among texts by their meaning.
 
-    The model is a folder with a BERT, DistilBERT or MiniLM (sentence-transformers' folders are read as that reads
-    them); a GPT-2 works too, but was not made for it.
+    The model is the small BERT included, or, better for meaning, a folder with a BERT, DistilBERT or MiniLM
+    (sentence-transformers' folders are read as that reads them); a GPT-2 works too, but was not made for it.
 
     The texts are the arguments, or the lines of a file or a pipe. Each vector is a line of numbers.
 

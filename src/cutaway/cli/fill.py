@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from cutaway.checkpoint.locate import BERT
 from cutaway.cli import lines, options, screen
 
 
 def fill(
-    model: options.Encoder,
     text: Annotated[str | None, options.argument(metavar="TEXT", help="The text, with [MASK] for each gap.")] = None,
+    model: options.Encoder = BERT,
     k: Annotated[int, options.option("-k", "--count", value="N", help="How many words to show for each gap.")] = 5,
     file: options.File = None,
     device: options.Device = None,
@@ -17,10 +18,10 @@ def fill(
 ) -> None:
     """Fill in the gaps of a text: the likeliest words for every [MASK], from what stands on both sides.
 
-    The model is a folder with a BERT or DistilBERT that has a masked-word head. The text is the argument, a file, or
-    standard input when it is piped.
+    The model is the small BERT included, which knows children's stories, or a folder with a BERT or DistilBERT that has
+    a masked-word head. The text is the argument, a file, or standard input when it is piped.
 
-    Example: cutaway fill "The capital of France is [MASK]." --model my-bert
+    Example: cutaway fill "The capital of France is [MASK]."
     """
     given = options.read_text(text, file)
     lm = options.load(model, device, None)

@@ -52,8 +52,12 @@ Model = Annotated[
 ]
 Encoder = Annotated[
     str,
-    option("--model", "-m", value="MODEL", help="A folder with a BERT, DistilBERT or MiniLM, or a name on the hub."),
-]
+    option(
+        "--model", "-m", value="MODEL",
+        help="A folder with a BERT, DistilBERT or MiniLM, or a name on the hub. "
+        "[dim]\\[default: the small BERT included][/]",
+    ),
+]  # fmt: skip
 TokenizerName = Annotated[
     str | None,
     option(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import logging
 import secrets
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -84,6 +86,27 @@ def test_another_server_sees_what_was_written_after_it_looked(s3, tmp_path):
     (tmp_path / "m" / "deep" / "weights").write_bytes(b"w")
     here.keep_folder(tmp_path / "m", "models/m")
     assert (there.fetch("models/m") / "deep" / "weights").read_bytes() == b"w" and not (tmp_path / "m").exists()
+
+
+def test_many_who_fetch_the_same_folder_at_once_get_the_one_copy(s3, tmp_path):
+    """The thread that works on jobs and those that answer requests ask for a new model in the same moment."""
+    here, there = (Storage(s3, tmp_path / name) for name in ("here", "there"))
+    for number in range(4):
+        (tmp_path / "m").mkdir()
+        for name in "abcd":
+            (tmp_path / "m" / name).write_bytes(name.encode() * 4096)
+        here.keep_folder(tmp_path / "m", f"models/m{number}")
+        others = [there, there, there, Storage(s3, tmp_path / "there")]  # the last: another process with this cache
+        start = threading.Barrier(len(others))
+
+        def fetch(storage: Storage, name=f"models/m{number}", start=start):
+            start.wait()
+            return storage.fetch(name)
+
+        with ThreadPoolExecutor(len(others)) as pool:
+            [copy] = {*pool.map(fetch, others)}
+        assert {one.name: one.read_bytes() for one in copy.iterdir()} == {n: n.encode() * 4096 for n in "abcd"}
+        assert [one.name for one in copy.parent.iterdir() if "partial" in one.name] == []
 
 
 def test_a_storage_that_is_away_keeps_nothing_and_says_so(s3, settings, still, monkeypatch, tmp_path):

@@ -15,6 +15,8 @@ export interface Page {
   views?: string[];
   /** It says itself (`NAME.remedy`) which model it is for, and how to come by one. */
   remedy?: boolean;
+  /** Models that come along and that it is for, and a text to begin with. */
+  included?: { models: string[]; text: string };
   load: () => Promise<{ default: Component }>;
 }
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import errno
 import re
 import shutil
+import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,6 +39,7 @@ class Storage:
         except (ImportError, ValueError) as error:
             raise CutawayError(f"The storage {address} cannot be used: {error}.") from None
         self.local, self.cache = isinstance(self.fs, LocalFileSystem), cache
+        self.fetching = threading.Lock()
 
     @contextmanager
     def reached(self) -> Iterator[None]:
@@ -101,17 +104,25 @@ class Storage:
         if self.local:
             return Path(self.path(name))
         there = self.cache / name
-        if not there.exists():
-            there.parent.mkdir(parents=True, exist_ok=True)
-            beside = there.with_name(f".{there.name}.partial")
+        with self.fetching:  # whoever asks for the same meanwhile waits for it
+            if not there.exists():
+                self._copy(name, there)
+        return there
+
+    def _copy(self, name: str, there: Path) -> None:
+        there.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{there.name}.", suffix=".partial", dir=there.parent) as folder:
+            beside = Path(folder) / there.name
             with self.reached():
                 if self.fs.isdir(self.path(name)):
-                    shutil.rmtree(beside, ignore_errors=True)
                     self.fs.get(f"{self.path(name)}/", f"{beside}/", recursive=True)
                 else:
                     self.fs.get_file(self.path(name), str(beside))
-            beside.rename(there)
-        return there
+            try:
+                beside.rename(there)
+            except OSError:
+                if not there.exists():  # else another process with the same cache was quicker
+                    raise
 
     def keep_folder(self, folder: Path, name: str) -> None:
         """Keep a whole folder under this name, which then belongs to the storage: in a folder it is moved there."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -65,11 +66,12 @@ class Teaching(Part):
             self.loop.call_soon_threadsafe(self._set_offers, made)
 
     def _made(self) -> list[tuple[str, str, int]]:
-        return [
-            (name, str(self.storage.fetch(place)), created)
-            for name, place, created in self.jobs.models()
-            if name in self.own or self.storage.exists(place)
-        ]
+        made = []
+        for name, place, created in self.jobs.models():
+            with suppress(FileNotFoundError):  # removed, perhaps on another machine, since we asked whether it is there
+                if name in self.own or self.storage.exists(place):
+                    made.append((name, str(self.storage.fetch(place)), created))
+        return made
 
     def _set_offers(self, made: list[tuple[str, str, int]]) -> None:
         names = {name for name, _, _ in made}

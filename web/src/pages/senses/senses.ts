@@ -6,6 +6,9 @@ import { t } from '../../state/preferences.svelte';
 /** The article's word, in the article's two senses. */
 export const USUAL = { one: "Let's stick to the plan.", other: 'He found a stick in the wood.', word: 'stick' };
 
+/** What comes along and reads a sentence before it says what a word is like. */
+export const INCLUDED = ['builtin', 'elmo', 'bert'];
+
 /** The two sentences, by the names of their messages. */
 export const SIDES = ['one', 'other'] as const;
 
