@@ -2,7 +2,7 @@
 
     python benchmarks/contest.py [--data multi30k] [--target fr] [-o contest] [--steps 1400] [--seeds 0 1 2]
                                  [--kinds plain attention transformer gpt2] [--test 1000] [--beams 4]
-                                 [--set KEY=VALUE] [--json]
+                                 [--set KEY=VALUE] [--json] [--ship]
 
 A recurrent network without attention, one with it, the Transformer (encoder and decoder), and GPT-2's decoder alone:
 each by its own recipe (recipes/multi30k*.toml), with the rates and regularisation that suit it. The budget is the same
@@ -13,6 +13,8 @@ machine then, and a run could not be repeated or resumed exactly. A seed decides
 BLEU is sacrebleu's on the test set, the mean over the seeds; its interval (95 %) is a bootstrap of 1,000 resamples of
 the sentences and of the seeds, the same sentences for all. The output folder gets every model, its translations,
 results.json, contest.md and contest.svg. What is finished is kept: stopped and started again, it goes on where it was.
+--ship puts the numbers into the package as well (src/cutaway/data/contest), where the explorer's page Contest shows
+them; given with a contest that is done, it does only that.
 """
 
 from __future__ import annotations
@@ -35,10 +37,11 @@ import cutaway
 from cutaway import checkpoint
 from cutaway.atomic import write_text
 from cutaway.errors import CutawayError
+from cutaway.inspect.contest import RESULTS
 from cutaway.models.architecture import count_parameters
 from cutaway.tasks import Translation, load_task
 from cutaway.train.loop import train
-from cutaway.train.picture import HEIGHT, LEFT, RIGHT, STYLE, TOP, WIDTH, nice_ticks
+from cutaway.train.picture import HEIGHT, LEFT, RIGHT, TOP, WIDTH, frame, nice_ticks
 from cutaway.train.recipe import Recipe, located
 
 RECIPES = Path(__file__).resolve().parents[1] / "recipes"
@@ -224,12 +227,17 @@ def picture(asked: Contest, rows: Sequence[Mapping[str, Any]]) -> str:
             f'<text x="{middle:.0f}" y="{bottom + 40}" text-anchor="middle">{one["bleu"]:.1f}</text>',
         ]
     title = f"BLEU after {asked.steps:,} steps of the same pairs, English to {asked.target}"
-    style = f"{STYLE} rect {{ fill: #2a6f97; opacity: .35 }}"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'aria-label="{escape(title)}"><style>{style}</style>'
-        f'<text class="title" x="{LEFT}" y="26">{escape(title)}</text>{"".join(drawn)}</svg>\n'
-    )
+    return frame(title, "".join(drawn), "rect { fill: #2a6f97; opacity: .35 }")
+
+
+def shipped(asked: Contest, results: Mapping[str, Any]) -> dict[str, Any]:
+    """What the explorer's page Contest shows: the table, without the translations."""
+    told = ("kind", "weights", "tokens", "seconds", "bleu", "interval", "each")
+    return {
+        "target": asked.target, "steps": asked.steps, "seeds": list(asked.seeds), "beams": asked.beams,
+        "test": len(results["runs"][0]["answers"]),
+        "rows": [{name: one[name] for name in told} for one in results["rows"]],
+    }  # fmt: skip
 
 
 def same_as_before(asked: Contest, output: Path) -> None:
@@ -272,6 +280,7 @@ def main() -> None:
     parser.add_argument("--beams", type=int, default=4)
     parser.add_argument("--set", dest="changes", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--ship", action="store_true", help="have the explorer show the results")
     given = parser.parse_args()
     try:
         asked = Contest(
@@ -283,6 +292,9 @@ def main() -> None:
         sys.exit(f"contest: {error}")
     except (Stopped, KeyboardInterrupt):
         sys.exit("Stopped. The same command goes on.")
+    if given.ship:
+        RESULTS.parent.mkdir(exist_ok=True)
+        write_text(RESULTS, json.dumps(shipped(asked, results), indent=1) + "\n")
     print(json.dumps(results, ensure_ascii=False) if given.json else table(asked, results["rows"]))
 
 

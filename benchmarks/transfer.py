@@ -45,7 +45,7 @@ from cutaway.tasks.scores import rouge
 from cutaway.train.data.batches import once
 from cutaway.train.data.shards import prepare
 from cutaway.train.loop import train
-from cutaway.train.picture import HEIGHT, STYLE, TOP, WIDTH, nice_ticks
+from cutaway.train.picture import HEIGHT, TOP, WIDTH, frame, nice_ticks
 from cutaway.train.recipe import Recipe, located
 from cutaway.train.resuming import write_text
 
@@ -246,20 +246,13 @@ def picture(asked: Experiment, runs: Sequence[Mapping[str, Any]], first: Mapping
         f'<path class="{LINES[start]}" d="M{at} 42h22"/><text x="{at + 28}" y="46">{STARTS[start]}</text>'
         for at, start in zip(range(56, WIDTH, 220), asked.starts, strict=False)
     )
-    title = "Headlines learned with and without pre-training"
     style = (
-        f"{STYLE}.lead {{ stroke: #888; stroke-dasharray: 4 4 }} .dot-train {{ fill: #2a6f97 }}"
-        ".both { stroke: #4f772d; stroke-width: 2 } .dot-both { fill: #4f772d }"
-    )
-    dark = (
+        ".lead { stroke: #888; stroke-dasharray: 4 4 } .dot-train { fill: #2a6f97 } "
+        ".both { stroke: #4f772d; stroke-width: 2 } .dot-both { fill: #4f772d } "
         "@media (prefers-color-scheme: dark) { .dot-train { fill: #61b0d6 } .both { stroke: #90be6d } "
         ".dot-both { fill: #90be6d } }"
     )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'aria-label="{escape(title)}"><style>{style} {dark}</style>'
-        f'<text class="title" x="56" y="26">{escape(title)}</text>{"".join(panels)}{names}</svg>\n'
-    )
+    return frame("Headlines learned with and without pre-training", "".join([*panels, names]), style)
 
 
 def panel(asked: Experiment, runs: Sequence[Mapping[str, Any]], key: str, left: float, line: float | None) -> str:

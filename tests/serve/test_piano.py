@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import cutaway
 from cutaway.inspect.notes import notes
 from cutaway.inspect.runs import run
 from cutaway.music import Events
@@ -64,6 +65,20 @@ def test_it_goes_on_as_compose_does_and_the_attention_is_that_of_the_view(client
     assert told == notes(run(pianist, ids), 1, 3).to_dict()
     error = client.post("/api/piano/compose", json={**asked, "model": "tiny"}).json()["error"]
     assert error["code"] == "no_pianist"
+
+
+def test_what_is_composed_is_as_the_model_recommends_unless_somebody_says_otherwise(client, pianist, monkeypatch):
+    monkeypatch.setattr(pianist, "recommended", {"temperature": 0.6, "top_p": 0.9})
+    assert client.get("/api/piano", params={"model": pianist.name}).json()["temperature"] == 0.6
+    asked = {"model": pianist.name, "events": [], "seconds": 2.0, "seed": 5}
+    usual, same, other = (
+        client.post("/api/piano/compose", json={**asked, **more}).json()["events"]
+        for more in ({}, {"temperature": 0.6}, {"temperature": 1.3})
+    )
+    assert usual == same != other
+    included = client.get("/api/piano").json()
+    if included["model"] is not None:
+        assert included["temperature"] == cutaway.load(included["model"]).recommended["temperature"]
 
 
 def test_who_plays_is_the_model_shown_if_it_can(client, explorer, pianist, tmp_path):

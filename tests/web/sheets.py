@@ -36,7 +36,7 @@ MORE = {
 }
 PAGES = (
     "predict", "walk", "attention", "layers", "causes", "neurons", "senses", "generate", "learn", "change",
-    "map", "weights", "tasks", "gallery", "jobs",
+    "map", "weights", "tasks", "contest", "gallery", "jobs",
 )  # fmt: skip
 MOST = 3_000
 """Pixels of a page that are looked at."""
@@ -220,11 +220,11 @@ def states(walker: Walker, out: Path) -> None:
                 page = walker.page(size, language, theme)
                 if state == "failed":
                     page.route("**/api/traces/*/**", lambda route: route.fulfill(**failed))
-                    for one in ("weights", "tasks", "learn", "jobs", "gallery", "map"):
+                    for one in ("weights", "tasks", "contest", "learn", "jobs", "gallery", "map"):
                         page.route(f"**/api/{one}*/**", lambda route: route.fulfill(**failed))
                 elif state == "loading":
                     page.route("**/api/traces/*/**", lambda route: None)
-                    for one in ("weights", "tasks", "learn", "jobs", "gallery", "map"):
+                    for one in ("weights", "tasks", "contest", "learn", "jobs", "gallery", "map"):
                         page.route(f"**/api/{one}*/**", lambda route: None)
                 page.goto(f"{walker.served.address}#/{name}?text={'' if state == 'empty' else quote(TEXT)}")
                 page.wait_for_selector("#page-title", state="attached")

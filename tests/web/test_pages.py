@@ -19,7 +19,7 @@ from cutaway.inspect.runs import run
 TEXT = "Once upon a time, there was a little girl named Lily. She"
 SHORT = "The cat"
 PAGES = ("predict", "walk", "attention", "layers", "causes", "neurons", "generate", "change", "weights", "tasks")
-ALL = (*PAGES, "map", "gallery", "learn", "senses")
+ALL = (*PAGES, "map", "gallery", "learn", "senses", "contest")
 """With those that draw from answers of their own, which they say in their tests."""
 
 

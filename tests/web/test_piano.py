@@ -178,3 +178,21 @@ def test_what_it_made_up_is_in_the_link_on_a_phone_in_the_dark(show, settle, at_
     page.add_script_tag(content=axe)
     found = page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa']}).then((r) => r.violations)")
     assert not found, [(one["id"], one["nodes"][0]["html"], one["nodes"][0]["failureSummary"]) for one in found]
+
+
+def test_it_begins_with_the_temperature_that_the_model_recommends(show, settle, server, builtin):
+    lm = make_pianist(5, 0.25)
+    lm.recommended = {"temperature": 0.85, "top_p": 0.9}
+    served = server(builtin, lm)
+    page = show(address(lm), at=served)
+    slider = page.get_by_role("slider", name="temperature")
+    assert slider.input_value() == "0.85"
+    asked: list[Any] = []
+    page.on("request", lambda one: asked.append(one.post_data_json) if one.url.endswith("/piano/compose") else None)
+    page.get_by_role("radio", name="10 s").check()
+    page.get_by_role("button", name="Let it ramble").click()
+    wait_for_notes(page)
+    assert [one["temperature"] for one in asked] == [0.85] and "temperature=" not in page.url
+    slider.fill("1.2")
+    page.wait_for_url("**temperature=1.2*")
+    served.stop()

@@ -42,6 +42,7 @@ VIEWS = {
     "weights": "weights?blocks=all",
     "tasks": "tasks?with=translator&text=I+am+happy.",
     "tasks, classes": "tasks?with=classifier&text=I+am+happy.",
+    "contest": "contest?text=The+black+cat+is+under+the+table.",
     "tour": "predict?tour=next-word",
     "a failure": "predict?model=/no/such/folder",
 }

@@ -34,7 +34,7 @@ TO_COME = {
 """Steps for the next built-in model, which is to do what they speak of: held to the same rules."""
 LANGUAGES = {"en", "zh-Hans", "ru"}
 PAGES = {"predict", "walk", "attention", "layers", "causes", "neurons", "generate", "change", "weights", "tasks",
-         "translator", "encoder", "senses"}  # fmt: skip
+         "translator", "contest", "encoder", "senses"}  # fmt: skip
 THERE = {file.parent.name for file in SOURCE.glob("pages/*/page.ts")}
 SHOWN = [name for name, step in STEPS.items() if step["page"] in THERE]
 SIZES = {"layers", "heads", "width", "head_width", "mlp_width", "vocabulary", "context"}

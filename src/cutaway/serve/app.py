@@ -40,7 +40,7 @@ from cutaway.serve.models import NotAwake, Waking
 from cutaway.serve.openai import errors as openai
 from cutaway.serve.part import Part
 from cutaway.serve.schema import describe
-from cutaway.serve.views import beside, both_ways, declared, piano, routers
+from cutaway.serve.views import beside, both_ways, contest, declared, piano, routers
 from cutaway.serve.worker import Outdated
 
 STATIC = Path(__file__).parent / "static"
@@ -110,7 +110,7 @@ def create_app(explorer: Explorer, hosts: re.Pattern[str] = LOCAL, parts: Sequen
         app.include_router(router, prefix="/api")
     for part in parts:
         part.mount(app)
-    describe(app, declared.results() | beside.results() | both_ways.results() | piano.results())
+    describe(app, declared.results() | beside.results() | both_ways.results() | contest.results() | piano.results())
     if STATIC.is_dir():
         app.mount("/", StaticFiles(directory=STATIC, html=True))
     return app

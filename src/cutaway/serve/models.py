@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 AWAKE = 2
 """So many models stay in memory; waking another puts the one used longest ago to sleep."""
-TASKS = 3
-"""So many more that were trained for tasks: asking one does not put the model being shown to sleep."""
+TASKS = 5
+"""So many more that were trained for tasks: asking one does not put the model being shown to sleep. The contest asks
+all the translators that ship, one after the other."""
 
 
 class NotAwake(CutawayError):

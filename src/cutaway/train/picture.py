@@ -20,6 +20,8 @@ text { font: 13px system-ui, sans-serif; fill: #444 } .title { font-size: 15px; 
 .raw, .train { stroke: #61b0d6 } .held { stroke: #f0808c } circle { fill: #f0808c } }
 """
 
+STEP = f'<text x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{HEIGHT - 8}" text-anchor="middle">step</text>'
+
 
 def loss_picture(lines: Sequence[Mapping[str, Any]], title: str = "Loss") -> str:
     """An SVG of the lines of `metrics.jsonl`: the loss of each step, its moving mean, and the loss on held-out data."""
@@ -27,7 +29,7 @@ def loss_picture(lines: Sequence[Mapping[str, Any]], title: str = "Loss") -> str
     held = [(line["step"], line["held_loss"]) for line in lines if finite(line.get("held_loss"))]
     smooth = moving_mean(train)
     if not train and not held:
-        return frame(title, "", "")
+        return frame(title, STEP)
     last = max(step for step, _ in train + held)
     values = [loss for _, loss in thinned(smooth) + held] + [loss for _, loss in train[:1]]
     low, high = min(values), max(values)
@@ -60,16 +62,16 @@ def loss_picture(lines: Sequence[Mapping[str, Any]], title: str = "Loss") -> str
     names = [
         (name, kind) for name, kind, points in (("training", "train", train), ("held out", "held", held)) if points
     ]
-    return frame(title, "".join([*grid, *steps, *curves]), legend(names))
+    return frame(title, "".join([*grid, *steps, *curves, legend(names), STEP]))
 
 
-def frame(title: str, inside: str, names: str) -> str:
+def frame(title: str, inside: str, style: str = "") -> str:
+    """A picture of this size with its title; `style` is added to that of all."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'aria-label="{escape(title)}">'
-        f"<style>{STYLE}</style>"
-        f'<text class="title" x="{LEFT}" y="26">{escape(title)}</text>{inside}{names}'
-        f'<text x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{HEIGHT - 8}" text-anchor="middle">step</text></svg>\n'
+        f"<style>{STYLE}{style}</style>"
+        f'<text class="title" x="{LEFT}" y="26">{escape(title)}</text>{inside}</svg>\n'
     )
 
 

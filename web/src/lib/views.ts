@@ -194,6 +194,21 @@ export interface Edges {
   corrupted_tokens: Token[];
 }
 
+/** What one model made of the sentence. */
+export interface Entry {
+  kind: string;
+  weights: number;
+  source: string[];
+  text: string;
+  ended: boolean;
+  words: Word[];
+  logprob: number;
+  per_word: number;
+  seconds: number;
+  mean: Look | null;
+  last: Look | null;
+}
+
 /** Where in a corpus one neuron, head or direction is strongest. */
 export interface Excited {
   what: string;
@@ -327,6 +342,12 @@ export interface Level {
   part: string;
   norm: number;
   values: number[];
+}
+
+/** How much of each word of the source went into each word of the translation; the mean over all heads. */
+export interface Look {
+  weights: number[][];
+  rest: number[];
 }
 
 /** The head that looks most from one token to another. */
@@ -653,6 +674,13 @@ export interface Values {
   values: (number | null)[] | (number | null)[][] | (number | null)[][][];
   shape: number[];
   norm: number | null;
+}
+
+/** A word of a translation. */
+export interface Word {
+  text: string;
+  name: string;
+  logprob: number;
 }
 
 /** One text, written once, seen both ways. */

@@ -12,6 +12,7 @@ from cutaway.serve.views import (
     beside,
     both_ways,
     branches,
+    contest,
     declared,
     facts,
     gallery,
@@ -23,7 +24,10 @@ from cutaway.serve.views import (
     weights,
 )  # fmt: skip
 
-PAGES = (declared, tables, branches, walk, machine, gallery, weights, tasks, facts, learning, piano, beside, both_ways)
+PAGES = (
+    declared, tables, branches, walk, machine, gallery, weights, tasks, contest, facts, learning, piano, beside,
+    both_ways,
+)  # fmt: skip
 
 
 def routers(explorer: Explorer) -> Iterator[APIRouter]:

@@ -18,6 +18,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from cutaway.checkpoint.locate import PIANIST, SHIPPED, locate
+from cutaway.checkpoint.opened import open_checkpoint
 from cutaway.errors import CutawayError
 from cutaway.music.events import END, OFF, ON, SHIFT, SHIFTS, STEP, VELOCITIES, VELOCITY, Events
 from cutaway.music.places import placed
@@ -63,7 +64,8 @@ class Composing(PieceEvents):
     model: str = Field(max_length=1_000)
     seconds: float = Field(20.0, gt=0, le=LONGEST)
     seed: int = Field(0, ge=0, lt=1 << 32)
-    temperature: float = Field(1.0, ge=0, le=4)
+    temperature: float | None = Field(None, ge=0, le=4)
+    """None: as the model recommends."""
     key: str = Field("", max_length=32)
 
 
@@ -76,8 +78,8 @@ def router(explorer: Explorer) -> APIRouter:
         """The model that plays: the one being shown if it can, or the one that is included; null without any."""
         named = model if plays(explorer, model) else PIANIST if PIANIST in SHIPPED else None
         groups = [{"kind": kind, "first": first, "end": end} for kind, first, end in GROUPS]
-        return {"model": named, "groups": groups, "step": STEP, "lowest": LOWEST, "highest": HIGHEST, "shifts": SHIFTS,
-                "velocities": VELOCITIES}  # fmt: skip
+        return {"model": named, "temperature": temperature_of(explorer, named), "groups": groups, "step": STEP,
+                "lowest": LOWEST, "highest": HIGHEST, "shifts": SHIFTS, "velocities": VELOCITIES}  # fmt: skip
 
     @api.post("/piano/read")
     async def read(request: Request, name: Annotated[str, Query(max_length=300)] = "the file") -> dict[str, Any]:
@@ -109,10 +111,10 @@ def router(explorer: Explorer) -> APIRouter:
 
         def work() -> dict[str, Any]:
             lm = explorer.models.get(body.model)
+            chosen: dict[str, Any] = {} if body.temperature is None else {"temperature": body.temperature}
             [found] = compose(
-                lm, body.seconds, body.seed, primer=body.events, key=body.key or None, progress=heard,
-                temperature=body.temperature,
-            )  # fmt: skip
+                lm, body.seconds, body.seed, primer=body.events, key=body.key or None, progress=heard, **chosen
+            )
             return {**piece([*body.events, *found.ids]), "given": len(body.events), "seed": found.seed}
 
         return await explorer.worker.run(request, work)
@@ -160,6 +162,20 @@ def piece(ids: Sequence[int]) -> dict[str, Any]:
     columns = (found.starts.round(2), found.ends.round(2), found.pitches, found.velocities, found.on, found.off)
     notes = [list(one) for one in zip(*(column.tolist() for column in columns), strict=True)]
     return {"events": list(ids), "times": found.times.tolist(), "notes": notes}
+
+
+def temperature_of(explorer: Explorer, name: str | None) -> float:
+    """What this model is to compose with, unless somebody says otherwise."""
+    from cutaway.music.compose import USUAL
+
+    awake = explorer.models.awake.get(name or "")
+    recommended: dict[str, Any] = {}
+    if awake is not None:
+        recommended = awake.recommended
+    elif name:
+        recommended = open_checkpoint(locate(name)).read_recommended()
+    found: dict[str, Any] = {**USUAL, **recommended}
+    return float(found["temperature"])
 
 
 def plays(explorer: Explorer, name: str) -> bool:

@@ -23,6 +23,8 @@ export interface Group {
 /** What GET /api/piano says. */
 export interface About {
   model: string | null;
+  /** What the model is recommended to compose with. */
+  temperature: number;
   groups: Group[];
   step: number;
   lowest: number;
