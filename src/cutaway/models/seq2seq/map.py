@@ -34,7 +34,7 @@ def places(shape: Shape) -> Iterator[Place]:
         )
         yield Place(f"{name}.masked", TABLE, "mask", (scored,), steps=("cross_mask_padding",))
         yield Place(f"{name}.weights", TABLE, "softmax", (f"{name}.masked",), steps=("cross_softmax",))
-        yield Place(f"{name}.context", VECTOR, "mix", (f"{name}.weights", memory), steps=("cross_mix",))
+        yield Place(f"{name}.context", VECTOR, "mix", (f"{name}.weights", memory), steps=("context",))
         yield Place("decoder.joined", VECTOR, "join", (vector, f"{name}.context"), steps=("joined",))
         vector = "decoder.joined"
     yield Place("decoder.output", VECTOR, "feed forward", (vector,), "feed_forward", steps=("feed_forward",))

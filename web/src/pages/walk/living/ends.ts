@@ -129,12 +129,12 @@ export const round = new Float64Array(10);
 
 export function loop(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
   const { camera } = s;
-  const word = s.choice?.words[0];
-  if (!word || s.column !== s.count - 1) return;
+  const { comes } = s;
+  if (!comes) return;
   const station = s.world.stations.find((one) => one.operation === 'choose');
   if (!station || camera.y(station.y) < 0) return;
   const right = s.width - 12;
-  const next = camera.x(s.count + 0.5);
+  const next = camera.x(comes.to + 0.5);
   const foot = edges(s).foot + 14.5;
   const [x, y] = [round[0]!, round[1]!];
   round[2] = round[4] = right;
@@ -166,7 +166,7 @@ export function loop(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
   pen.font = `12.5px ${ink.mono}`;
   pen.textAlign = 'center';
   pen.textBaseline = 'middle';
-  pen.fillText(fit(pen, visible(word), wide - 8), next, foot + 0.5);
+  pen.fillText(fit(pen, visible(comes.word), wide - 8), next, foot + 0.5);
 }
 const DOTS = [2, 4];
 const NO_DOTS: number[] = [];

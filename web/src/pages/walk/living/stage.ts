@@ -19,6 +19,8 @@ const WIDEST = 128; // pixels that a column has at most while the whole machine 
 export class Stage {
   onstop: (stop: number) => void = () => undefined;
   onend: () => void = () => undefined;
+  /** Said after every picture, for what is drawn over it. */
+  onpaint: () => void = () => undefined;
   /** Said when the camera rests: the token in the middle, if so few are in sight that their vectors are drawn. */
   onsight: (middle: number | null) => void = () => undefined;
   #canvas: HTMLCanvasElement | null = null;
@@ -174,6 +176,7 @@ export class Stage {
     if (this.#dirty || this.#frontStop !== this.scene.stop) this.#paintFront();
     this.#dirty = camera.moving;
     this.#compose();
+    this.onpaint();
     if (due && !stretched) this.#took = performance.now() - started;
     if (this.#last && this.#going()) this.#times[this.#count++ % 512] = performance.now() - started;
     this.#last = now;
