@@ -1,5 +1,6 @@
 /** What leads over from the encoder to the decoder: the chosen token's attention to the source, and the last hidden state. */
 
+import { edges } from '../../walk/living/ends';
 import { headInk } from '../../walk/living/machine';
 import type { Ink } from '../../walk/living/ink';
 import type { StackScene } from './stack';
@@ -66,6 +67,9 @@ export function drawBridge(b: Bridge, pen: CanvasRenderingContext2D, ink: Ink, d
   pen.lineCap = 'round';
   const thick = 9;
   for (const { look, head, k, weight } of b.links) {
+    const { part } = b.decoder.world.across[look]!;
+    const y = b.decoder.camera.y(part.y + part.h / 2);
+    if (y < 0 || y > edges(b.decoder).foot) continue; // out of sight
     const way = curve(b, k, look, head === null ? 0 : ((head + 0.5) / b.heads - 0.5) * Math.min(14, b.encoder.camera.sx * 0.4));
     const f = done(b.decoder, look);
     pen.strokeStyle = pen.fillStyle = head === null ? ink.query : headInk(head, b.heads, dark);

@@ -35,6 +35,7 @@ export class StackScene extends Scene {
     readonly side: Side,
   ) {
     super(map);
+    this.hint = 0.14;
     this.tied = null; // the matrix belongs to both stacks
   }
   override get slots(): number {
@@ -45,7 +46,11 @@ export class StackScene extends Scene {
   }
   override margin(level: Level): Margin {
     const margin = super.margin(level);
-    return { ...margin, top: margin.top + (level === 'machine' ? this.above : 0) };
+    return { ...margin, left: this.width > 420 ? 108 : margin.left, top: margin.top + (level === 'machine' ? this.above : 0) };
+  }
+  /** A floor of one step has nothing that could stand apart. */
+  override get near(): number {
+    return this.world.floors.some((one) => one.kind === 'block' && one.stations.length > 1) ? super.near : 0;
   }
   override get comes(): { word: Token; to: number } | null {
     return this.written && this.column < this.count ? { word: this.written, to: this.column + 1 } : null;

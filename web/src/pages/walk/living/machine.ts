@@ -143,7 +143,9 @@ export function unread(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void 
       const wide = girth(s, n, i) + 4;
       const left = course(s, i) - wide / 2;
       if (!thing(s.map, stage.name) || thing(s.map, stage.name)!.operation !== 'recur') {
-        if (!on && !back) pen.fillRect(left, top, wide, tall);
+        if (on || back) return;
+        pen.fillRect(left, top, wide, tall);
+        pen.fillRect(s.camera.x(i + 0.04), s.camera.y(stage.to), s.camera.sx * 0.92, tall + 40);
       } else {
         if (!on) pen.fillRect(left, top, s.both ? wide / 2 : wide, tall);
         if (s.both && !back) pen.fillRect(left + wide / 2, top, wide / 2, tall);

@@ -13,13 +13,13 @@ export function drawStill(scene: Scene, pen: CanvasRenderingContext2D, ink: Ink)
   floors(scene, pen, ink);
   tied(scene, pen, ink, far);
   rivers(scene, pen, ink);
-  unread(scene, pen, ink);
   recurrences(scene, pen, ink);
   arcs(scene, pen, ink, far);
   headArcs(scene, pen, far, scene.dark);
   swellings(scene, pen, ink, far);
   wires(scene, pen, ink, scene.near);
   rows(scene, pen, ink);
+  unread(scene, pen, ink);
   guesses(scene, pen, ink);
 }
 

@@ -72,6 +72,10 @@ export class Scene {
   masked = true;
   /** Whether a recurrent network reads in both directions: then the second half of each vector was read from the end. */
   both = false;
+  /** Whether the story is here; whether anything is made yet; and how much is seen of the word of a column that is still to come. */
+  active = true;
+  begun = true;
+  hint = 0.35;
   /** So many tokens a recurrent network has read, if it is still reading. */
   heard = Infinity;
 
