@@ -96,8 +96,9 @@ def test_every_length_weight_and_chance_of_both_stacks_is_pythons(show, settle, 
                 assert (table, at) not in shown
     assert bool(tables) == (name != "plain") and not {one for one in shown if one[0] not in tables}
     recurrent = name in ("attention", "plain")
-    lengths = [float(both[f"encoder.blocks.{layer}.last"].norm()) for layer in range(lm.config.layers)]
-    assert [one["length"] for one in said["over"]] == pytest.approx(lengths if recurrent else [], rel=1e-4)
+    layers = range(lm.config.layers if recurrent else 0)
+    lengths = [float(both[f"encoder.blocks.{layer}.last"].norm()) for layer in layers]
+    assert [one["length"] for one in said["over"]] == pytest.approx(lengths, rel=1e-4)
     best = found.steps[row]
     assert [one["id"] for one in said["decoder"]["choice"]] == [one.id for one in best.top]
     assert [one["share"] for one in said["decoder"]["choice"]] == pytest.approx(list(best.probabilities), rel=1e-3)
@@ -190,9 +191,8 @@ def test_by_head_and_inside_a_block_the_weights_are_pythons(show, settle, transl
 def test_a_click_on_a_word_goes_there(show, settle, translators, lms):
     page = show(address("pre", "&time=5"), at=translators)
     drawn(page, settle)
-    box = page.locator("[data-stack-of=encoder] canvas").bounding_box()
-    spot = page.evaluate("document.querySelector('[data-stack-of=encoder] canvas').where('embedding', 0, 1)")
-    page.mouse.click(box["x"] + spot["x"], box["y"] + spot["y"])
+    canvas = page.locator("[data-stack-of=encoder] canvas")
+    canvas.click(position=canvas.evaluate("one => one.where('embedding', 0, 1)"))
     page.wait_for_function("location.hash.includes('source=1')")
 
 
