@@ -90,14 +90,14 @@ export const isEnd = (step: Step): boolean => ['token', 'rank', 'choose'].includ
 export const tableOf = (step: Step, layer: number): string | null => (step.operation === 'mask' || step.operation === 'softmax' ? step.places[0]!.replace('*', String(layer)) : null);
 
 /** What the catalogues know a step by: a step of attention to the source by that of any attention, where it has no words of its own. */
-const wordOf = (step: Step, of: string, others: string[]): string | undefined =>
-  step.named ? [step.name, ...others.map((other) => step.name.replace(/^cross_/, other))].map((name) => `walk.${of}_${name}`).find(known) : undefined;
+const wordOf = (step: Step, word: (name: string) => string, others: string[]): string | undefined =>
+  step.named ? [step.name, ...others.map((other) => step.name.replace(/^cross_/, other))].map(word).find(known) : undefined;
 export function title(step: Step): string {
-  const word = wordOf(step, 's', ['', 'attention_']);
+  const word = wordOf(step, (name) => `walk.s_${name}`, ['', 'attention_']);
   return word ? t(word) : step.name;
 }
 /** The message that says what happens: of this step, or of its operation where the catalogues do not know it. */
-export const sentence = (step: Step): string => wordOf(step, 'say', ['']) ?? does(step.operation.replace(' ', '_'));
+export const sentence = (step: Step): string => wordOf(step, (name) => `walk.say_${name}`, ['']) ?? does(step.operation.replace(' ', '_'));
 const does = (operation: string): string => (known(`walk.op_${operation}`) ? `walk.op_${operation}` : 'walk.op_other');
 export const groupName = (group: string): string => (known(`walk.group_${group}`) ? t(`walk.group_${group}`) : group);
 
