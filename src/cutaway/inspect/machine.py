@@ -142,6 +142,6 @@ def vectors(run: Run, place: Place, rows: range) -> Tensor:
     if place.name == LOGITS:
         return run.logits(list(rows))
     found = run[place.name].float()
-    if place.axes[0] == "head":
+    if place.axes[0] != "token":  # heads, or the characters of a word, follow each other
         found = found.movedim(0, 1).flatten(1)
     return found[rows.start : rows.stop]

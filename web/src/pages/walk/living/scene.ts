@@ -181,7 +181,8 @@ export class Scene {
   /** The word that is chosen, and the column to which it goes round; null where it does not. */
   get comes(): { word: Token; to: number } | null {
     const word = this.choice?.words[0];
-    return word && this.column === this.count - 1 ? { word, to: this.count } : null;
+    const follows = thing(this.map, 'logits')?.kind !== 'gap'; // a word that fits into a gap does not go on from here
+    return word && follows && this.column === this.count - 1 ? { word, to: this.count } : null;
   }
   /** The lines of a head's table: of a long text those around the chosen token. */
   get lines(): Window {
