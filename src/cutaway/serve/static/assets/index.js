@@ -1586,7 +1586,7 @@ import{$t as e,A as t,An as n,At as r,B as i,Bn as a,Bt as o,Cn as s,Ct as c,Dn 
   "words": {
     "en": "The translators before the Transformer read word by word. After each word such a network keeps one vector, its hidden state, which the next word changes. In the first ones only the last state went on to the network that writes: a whole sentence in one vector.",
     "zh-Hans": "Transformer 之前的翻译网络逐词阅读。每读一个词，它只保留一个向量，即隐藏状态，由下一个词再来改变。最早的网络只把最后一个状态交给负责写译文的网络：整句话都装在一个向量里。",
-    "ru": "Переводчики до трансформера читали слово за словом. После каждого слова такая сеть хранит один вектор — скрытое состояние, которое меняет следующее слово. У первых из них пишущей сети передавалось только последнее состояние: вся фраза в одном векторе."
+    "ru": "Переводчики до трансформера читали слово за словом. После каждого сеть хранит один вектор — скрытое состояние; следующее слово его меняет. Поначалу пишущей сети передавали лишь последнее: вся фраза в одном векторе."
   },
   "here": [
     {
@@ -1604,9 +1604,9 @@ import{$t as e,A as t,An as n,At as r,B as i,Bn as a,Bt as o,Cn as s,Ct as c,Dn 
     }
   ],
   "try": {
-    "en": "Go back to the beginning and press “Play”. Which strips light up with each word?",
-    "zh-Hans": "回到开头，按“播放”。每读一个词，哪些色条亮起来？",
-    "ru": "Вернитесь к началу и нажмите «Воспроизвести». Какие полоски загораются с каждым словом?"
+    "en": "At the top of the page, go back to the beginning and press “Play”. Which strips light up with each word?",
+    "zh-Hans": "在页面上方回到开头，按“播放”。每读一个词，哪些色条亮起来？",
+    "ru": "Наверху страницы вернитесь к началу и нажмите «Воспроизвести». Что загорается с каждым словом?"
   },
   "own": false
 }
@@ -1614,7 +1614,10 @@ import{$t as e,A as t,An as n,At as r,B as i,Bn as a,Bt as o,Cn as s,Ct as c,Dn 
   "page": "translator",
   "place": {
     "model": "rnn",
-    "text": "She bought a red car."
+    "text": "She bought a red car.",
+    "settings": {
+      "time": "11"
+    }
   },
   "facts": {
     "align": {
