@@ -1616,7 +1616,7 @@ import{$t as e,A as t,An as n,At as r,B as i,Bn as a,Bt as o,Cn as s,Ct as c,Dn 
     "model": "rnn",
     "text": "She bought a red car.",
     "settings": {
-      "time": "11"
+      "time": "10"
     }
   },
   "facts": {
