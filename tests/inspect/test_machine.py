@@ -89,3 +89,32 @@ def test_what_is_no_table_and_what_is_no_vector_is_said(tiny_lm):
         machine.folded(seen, ["blocks.0.attention.scores"])
     with pytest.raises(CutawayError, match="window"):
         machine.folded(seen, ["residual.0"], first=-1)
+
+
+@pytest.mark.parametrize("kind", ["transformer", "seq2seq"])
+def test_of_two_texts_each_place_has_the_tokens_of_its_own(kind):
+    from cutaway.inspect.pairs import pair_run
+    from tests.inspect.test_pairs import make
+
+    lm = make("pre" if kind == "transformer" else "attention")
+    seen = pair_run(lm, lm.pair("The fox", "Le renard"))
+    source, target = (len(seen[f"{stack}.token_embedding"]) for stack in ("encoder", "decoder"))
+    assert source != target
+    for name, tokens in (("encoder.token_embedding", source), ("decoder.token_embedding", target)):
+        lengths = machine.folded(seen, [name], cells=4)[:, 0]
+        assert lengths == pytest.approx(seen[name].norm(dim=1).numpy(), rel=1e-5) and len(lengths) == tokens
+    cross = next(
+        name
+        for name in places(lm.config)
+        if name.endswith((".cross.weights", "attention.weights"))
+        and name.startswith("decoder.")
+        and seen[name].shape[-1] == source
+    )
+    table = seen[cross] if seen[cross].ndim == 3 else seen[cross][None]
+    assert machine.rows(seen, [cross], 1, 0, source) == pytest.approx(table[:, 1].numpy(), abs=1e-6)
+    assert len(machine.looks(seen, [cross], k=2)) == target
+    with pytest.raises(CutawayError, match="one text at a time"):
+        machine.folded(seen, ["encoder.token_embedding", "decoder.token_embedding"])
+    if kind == "seq2seq":
+        with pytest.raises(CutawayError, match="one vector for the whole text"):
+            machine.folded(seen, ["encoder.blocks.0.last"])

@@ -78,3 +78,34 @@ def test_a_place_without_a_step_is_a_step_of_its_own_name(unnamed):
         StepSpec("recall.found", "linear", "recall", ("blocks.*.recall.found",), True, False),
         StepSpec("out", "add", "recall", ("blocks.*.out",), True, False),
     )
+
+
+def pair_shape(kind, **given):
+    shape = architectures.architecture(kind).Shape
+    return shape(50, width=16, layers=2, start_token=48, end_token=49, **given)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_a_model_of_two_texts_has_two_stacks_and_each_is_a_map_of_its_own(norm):
+    told = model_map(pair_shape("transformer", heads=2, norm=norm))
+    encoder, decoder = told.stacks
+    assert (encoder.name, decoder.name) == ("encoder", "decoder") and encoder.layers == decoder.layers == 2
+    assert all(step.named for stack in told.stacks for step in stack.steps)
+    assert [step.operation for step in encoder.steps[:3]] == ["stack", "token", "look up"]
+    assert [step.name for step in decoder.steps[-2:]] == ["logits", "choice"] and decoder.steps[-2].operation == "rank"
+    assert {step.group for step in encoder.steps if step.block} == {"attention", "mlp"}
+    assert {step.group for step in decoder.steps if step.block} == {"attention", "cross", "mlp"}
+    keys = next(place for place in decoder.places if place.name == "blocks.*.cross.keys")
+    assert keys.inputs == (f"encoder.{'final_norm' if norm == 'pre' else 'blocks.1.mlp.norm'}",)
+
+
+def test_a_recurrent_pair_says_what_its_decoder_takes_from_the_encoder():
+    for attention in ("none", "multiplicative"):
+        _, decoder = model_map(pair_shape("seq2seq", attention=attention)).stacks
+        taken = {one for place in decoder.places for one in place.inputs if one.startswith("encoder.")}
+        assert "encoder.blocks.0.last" in taken
+        assert ("encoder.blocks.1.hidden" in taken) == (attention != "none")
+
+
+def test_a_model_of_one_text_has_no_stacks(tiny):
+    assert model_map(tiny.config).stacks == ()

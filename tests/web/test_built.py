@@ -77,5 +77,5 @@ def test_the_bundle_stays_small():
     assert engine <= sizes.keys()
     first = ("index.html", "index.js", "index.css", "kit.js", "kit.css", "Predict.js", "Predict.css")
     assert sum(sizes[name] for name in first) < 650_000
-    assert sum(size for name, size in sizes.items() if name not in engine) < 1_130_000
+    assert sum(size for name, size in sizes.items() if name not in engine) < 1_200_000
     assert sum(sizes[name] for name in engine) < 100_000

@@ -5,12 +5,13 @@ every block has.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from cutaway.models.architecture import Place, architecture, places
+from cutaway.models.architecture import Place, architecture, places, start_of
 
+STACKS = ("encoder", "decoder")
 LOGITS = "logits"
 """What every model calls its scores over the vocabulary."""
 PROBABILITIES = "probabilities"
@@ -56,6 +57,18 @@ class Thing:
 
 
 @dataclass(frozen=True)
+class Stack:
+    """The encoder or the decoder of a model of two texts, as a map of its own. Its names are those of the whole without
+    `encoder.` or `decoder.`; what the decoder takes from the encoder keeps it.
+    """
+
+    name: str
+    layers: int
+    steps: tuple[StepSpec, ...]
+    places: tuple[Thing, ...]
+
+
+@dataclass(frozen=True)
 class Map:
     """What the pages know of a model."""
 
@@ -65,20 +78,47 @@ class Map:
     """How many blocks there are."""
     steps: tuple[StepSpec, ...]
     places: tuple[Thing, ...]
+    stacks: tuple[Stack, ...]
+    """Of a model of two texts its encoder and its decoder."""
 
 
 @lru_cache(maxsize=16)
 def model_map(shape: Any) -> Map:
     """The map of a model of this shape."""
     known = places(shape)
-    things: dict[str, Thing] = {}
+    model = architecture(shape.kind)
+    stacks = tuple(stack(known, name) for name in STACKS) if start_of(shape) is not None else ()
+    return Map(model.kind, model.title, layers(known), steps(known), things(known), stacks)
+
+
+def stack(known: Mapping[str, Place], name: str) -> Stack:
+    """One of the two, its names without its own; the scores over the vocabulary are the decoder's."""
+    own = [
+        replace(
+            place,
+            name=place.name.removeprefix(f"{name}."),
+            inputs=tuple(one.removeprefix(f"{name}.") for one in place.inputs),
+            module=place.module.removeprefix(f"{name}."),
+        )
+        for place in known.values()
+        if place.name.startswith(f"{name}.") or (place.name == LOGITS and name == STACKS[-1])
+    ]
+    inside = {place.name: place for place in own}
+    return Stack(name, layers(inside), steps(inside), things(inside))
+
+
+def layers(known: Mapping[str, Place]) -> int:
+    return len({place.block for place in known.values()} - {None})
+
+
+def things(known: Mapping[str, Place]) -> tuple[Thing, ...]:
+    """Every place once, those that every block has by their pattern."""
+    found: dict[str, Thing] = {}
     for place in known.values():
         inputs = tuple(known[one].pattern if one in known else one for one in place.inputs)
         module = place.module if place.block is None else place.module.replace(f"blocks.{place.block}.", "blocks.*.", 1)
-        things.setdefault(place.pattern, Thing(place.pattern, place.axes, place.operation, inputs, kind(place), module))
-    blocks = {place.block for place in known.values()} - {None}
-    model = architecture(shape.kind)
-    return Map(model.kind, model.title, len(blocks), steps(known), tuple(things.values()))
+        found.setdefault(place.pattern, Thing(place.pattern, place.axes, place.operation, inputs, kind(place), module))
+    return tuple(found.values())
 
 
 def kind(place: Place) -> str:

@@ -555,6 +555,7 @@ export interface Shown {
   layers: number;
   steps: StepSpec[];
   places: Thing[];
+  stacks: Stack[];
   views: string[];
 }
 
@@ -563,6 +564,15 @@ export interface Sinusoids {
   layout: string;
   own: string;
   values: number[][];
+}
+
+/** The encoder or the decoder of a model of two texts, as a map of its own. Its names are those of the whole without
+`encoder.` or `decoder.`; what the decoder takes from the encoder keeps it. */
+export interface Stack {
+  name: string;
+  layers: number;
+  steps: StepSpec[];
+  places: Thing[];
 }
 
 /** One token's vectors up the encoder, and one's up the decoder. */

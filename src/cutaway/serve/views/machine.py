@@ -31,7 +31,7 @@ def router(explorer: Explorer) -> APIRouter:
         from cutaway.inspect import machine
 
         return await explorer.worker.run(
-            request, lambda: binary(machine.folded(explorer.run(key), name, first, count, cells))
+            request, lambda: binary(machine.folded(explorer.made(key), name, first, count, cells))
         )
 
     @api.get("/traces/{key}/machine/looks")
@@ -39,7 +39,9 @@ def router(explorer: Explorer) -> APIRouter:
         """What each token attends to most, over all heads."""
         from cutaway.inspect import machine
 
-        return await explorer.worker.run(request, lambda: binary(machine.looks(explorer.run(key), name, k), exact=True))
+        return await explorer.worker.run(
+            request, lambda: binary(machine.looks(explorer.made(key), name, k), exact=True)
+        )
 
     @api.get("/traces/{key}/machine/rows")
     async def rows(
@@ -49,7 +51,7 @@ def router(explorer: Explorer) -> APIRouter:
         from cutaway.inspect import machine
 
         return await explorer.worker.run(
-            request, lambda: binary(machine.rows(explorer.run(key), name, position, first, count))
+            request, lambda: binary(machine.rows(explorer.made(key), name, position, first, count))
         )
 
     @api.get("/traces/{key}/machine/expected")

@@ -89,9 +89,15 @@ export const isEnd = (step: Step): boolean => ['token', 'rank', 'choose'].includ
 /** The table of all tokens, for steps that have one. */
 export const tableOf = (step: Step, layer: number): string | null => (step.operation === 'mask' || step.operation === 'softmax' ? step.places[0]!.replace('*', String(layer)) : null);
 
-export const title = (step: Step): string => (step.named && known(`walk.s_${step.name}`) ? t(`walk.s_${step.name}`) : step.name);
+/** What the catalogues know a step by: a step of attention to the source by that of any attention, where it has no words of its own. */
+const wordOf = (step: Step, word: (name: string) => string, others: string[]): string | undefined =>
+  step.named ? [step.name, ...others.map((other) => step.name.replace(/^cross_/, other))].map(word).find(known) : undefined;
+export function title(step: Step): string {
+  const word = wordOf(step, (name) => `walk.s_${name}`, ['', 'attention_']);
+  return word ? t(word) : step.name;
+}
 /** The message that says what happens: of this step, or of its operation where the catalogues do not know it. */
-export const sentence = (step: Step): string => (step.named && known(`walk.say_${step.name}`) ? `walk.say_${step.name}` : does(step.operation.replace(' ', '_')));
+export const sentence = (step: Step): string => wordOf(step, (name) => `walk.say_${name}`, ['']) ?? does(step.operation.replace(' ', '_'));
 const does = (operation: string): string => (known(`walk.op_${operation}`) ? `walk.op_${operation}` : 'walk.op_other');
 export const groupName = (group: string): string => (known(`walk.group_${group}`) ? t(`walk.group_${group}`) : group);
 

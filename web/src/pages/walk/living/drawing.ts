@@ -2,7 +2,7 @@
 
 import { el, picture } from '../../../lib/svg';
 import type { Stage } from './stage';
-import { Pictures } from './svgpen';
+import { Pictures, SvgPen } from './svgpen';
 
 /** A part of the picture, and how strongly it is seen. */
 export interface Part {
@@ -53,6 +53,15 @@ export function drawing(stage: Stage, title: string): string {
   const sheets = new Sheets();
   const drawn = sheets.drawn(stage.pieces(sheets.pictures));
   return picture(stage.scene.width, stage.scene.height, title, sheets.defs, drawn);
+}
+
+/** Several pictures in one, each at its place, and what is drawn over all of them. */
+export function drawingOf(parts: { stage: Stage; x: number; y: number }[], width: number, height: number, title: string, over: (pen: CanvasRenderingContext2D) => void): string {
+  const sheets = new Sheets();
+  const drawn = parts.map(({ stage, x, y }) => el('svg', { x, y, width: stage.scene.width, height: stage.scene.height }, sheets.drawn(stage.pieces(sheets.pictures))));
+  const pen = new SvgPen(sheets.pictures);
+  over(pen.pen);
+  return picture(width, height, title, sheets.defs, ...drawn, pen.written);
 }
 
 const EVERY = 100; // milliseconds from one look to the next

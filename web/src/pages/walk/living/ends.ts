@@ -5,6 +5,7 @@ import { visible } from '../../../lib/token';
 import { t } from '../../../state/preferences.svelte';
 import { groupName, title } from '../steps';
 import { fit, groupInk, ramp, type Ink } from './ink';
+import type { Floor } from './layout';
 import type { Scene } from './scene';
 
 /** Where the names and the words stand, over all that moves: left of `left`, and below `foot`. */
@@ -34,9 +35,9 @@ export function words(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
     if (own && camera.sx > s.width * 0.5 && camera.x(i) < s.width && camera.x(i + 1) > 0) x = Math.max(left + 60, Math.min(s.width - 70, x));
     if (x < left - 12 || x > s.width + 40) continue;
     if (!own && (slim || i % every || (every > 1 && Math.abs(i - s.column) < every))) continue;
-    const gone = s.alone && i > s.column;
+    const gone = s.alone && (i > s.column || !s.begun);
     const word = visible(s.tokens[i]!);
-    pen.globalAlpha = gone ? 0.35 : 1;
+    pen.globalAlpha = gone ? s.hint : 1;
     pen.fillStyle = ink.token;
     pen.font = `${own ? 700 : 400} ${own ? 13 : 12.5}px ${ink.mono}`;
     if (leaning) {
@@ -129,12 +130,12 @@ export const round = new Float64Array(10);
 
 export function loop(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
   const { camera } = s;
-  const word = s.choice?.words[0];
-  if (!word || s.column !== s.count - 1) return;
+  const { comes } = s;
+  if (!comes) return;
   const station = s.world.stations.find((one) => one.operation === 'choose');
   if (!station || camera.y(station.y) < 0) return;
   const right = s.width - 12;
-  const next = camera.x(s.count + 0.5);
+  const next = camera.x(comes.to + 0.5);
   const foot = edges(s).foot + 14.5;
   const [x, y] = [round[0]!, round[1]!];
   round[2] = round[4] = right;
@@ -166,7 +167,7 @@ export function loop(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
   pen.font = `12.5px ${ink.mono}`;
   pen.textAlign = 'center';
   pen.textBaseline = 'middle';
-  pen.fillText(fit(pen, visible(word), wide - 8), next, foot + 0.5);
+  pen.fillText(fit(pen, visible(comes.word), wide - 8), next, foot + 0.5);
 }
 const DOTS = [2, 4];
 const NO_DOTS: number[] = [];
@@ -189,13 +190,20 @@ export function guesses(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void
   }
 }
 
+/** A floor is called by its number; one of a single step by that. */
+function floorName(s: Scene, floor: Floor): string {
+  const [only, more] = floor.stations;
+  if (!only || more) return t('walk.block', { n: floor.layer });
+  return title(s.map.steps[only.step]!) + (s.map.layers > 1 ? ` ${floor.layer}` : '');
+}
+
 /** The names of the floors, at the left edge; inside a block those of its steps. */
 export function names(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
   const { camera } = s;
   const wide = edges(s).left;
   pen.fillStyle = ink.paper;
   pen.fillRect(0, 0, wide, s.height);
-  const here = s.station(s.stop);
+  const here = s.active ? s.station(s.stop) : null;
   pen.textBaseline = 'middle';
   pen.textAlign = 'left';
   const table = s.opened();
@@ -229,7 +237,7 @@ export function names(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
     if (floor.kind === 'block' && open < 0.5) {
       const inside = here?.layer === floor.layer;
       const y = camera.y(floor.y + floor.h / 2);
-      put(t('walk.block', { n: floor.layer }), y, inside && s.stop > 0, inside && s.stop > 0 ? ink.accent : ink['ink-2'], 15);
+      put(floorName(s, floor), y, inside && s.stop > 0, inside && s.stop > 0 ? ink.accent : ink['ink-2'], 15);
       continue;
     }
     for (const station of floor.stations) {
@@ -238,7 +246,7 @@ export function names(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
       if ((tall < 13 && !bold) || camera.y(station.y) < 8 || camera.y(station.y + station.h) > s.height - 30) continue;
       let y = camera.y(station.y + station.h / 2);
       if (tall > s.height * 0.7) y = Math.max(20, Math.min(s.height - 60, y));
-      put(title(s.map.steps[station.step]!), y, bold, bold ? ink.accent : ink['ink-2'], 12);
+      put(floor.kind === 'block' ? (floor.stations.length > 1 ? title(s.map.steps[station.step]!) : floorName(s, floor)) : title(s.map.steps[station.step]!), y, bold, bold ? ink.accent : ink['ink-2'], 12);
     }
   }
   // Inside a block the parts are named along the edge, where there is room.

@@ -19,7 +19,7 @@ const KINDS: Record<string, InkName> = {
   score: 'attention', masked: 'attention', weight: 'attention', attention_out: 'attention', hidden: 'neuron', neurons: 'neuron', mlp_out: 'neuron',
 };
 export const inkOf = (kind: string): InkName => KINDS[kind] ?? 'residual';
-export const groupInk = (group: string): InkName => (group === 'attention' ? 'attention' : group === 'mlp' ? 'neuron' : 'residual');
+export const groupInk = (group: string): InkName => (group === 'attention' ? 'attention' : group === 'cross' ? 'query' : group === 'mlp' ? 'neuron' : 'residual');
 
 const cut = new Map<string, string>();
 /** As much of a word as fits; what was cut once is remembered. */

@@ -40,6 +40,13 @@ export interface Stage {
   to: number;
 }
 
+/** A place that is drawn in a way of its own: where it is made, and in which part. */
+export interface Found {
+  name: string;
+  station: Station;
+  part: Part;
+}
+
 export interface Layout {
   map: ModelMap;
   floors: Floor[];
@@ -47,8 +54,11 @@ export interface Layout {
   parts: Part[];
   stages: Stage[];
   /** Tables of attention weights, and places whose neurons fire. */
-  looks: { name: string; station: Station; part: Part }[];
-  neurons: { name: string; station: Station; part: Part }[];
+  looks: Found[];
+  neurons: Found[];
+  /** Tables whose keys are the tokens of another text, and places where a token hands its vector on to the next. */
+  across: Found[];
+  recurs: Found[];
   high: number;
 }
 
@@ -109,10 +119,11 @@ export function layout(map: ModelMap): Layout {
   const high = y - GAP;
   const partOf = (station: Station): Part => parts.find((one) => one.layer === station.layer && one.group === station.group) ?? { layer: station.layer, group: station.group, y: station.y, h: station.h };
   const made = stations.filter((one) => map.steps[one.step]!.operation !== 'show');
-  const of = (operation: string): { name: string; station: Station; part: Part }[] =>
+  const of = (operation: string): Found[] =>
     made.filter((one) => one.operation === operation && one.places.length).map((station) => ({ name: station.places[0]!, station, part: partOf(station) }));
-  const looks = of('softmax').filter(({ name }) => thing(map, name)?.axes.at(-1) === 'key');
-  return { map, floors, stations, parts, stages: river(map, made, high), looks, neurons: of('activate'), high };
+  const tables = of('softmax').filter(({ name }) => isTable(map, name));
+  const [looks, across] = [false, true].map((wanted) => tables.filter(({ name }) => isAcross(map, name) === wanted)) as [Found[], Found[]];
+  return { map, floors, stations, parts, stages: river(map, made, high), looks, across, recurs: of('recur'), neurons: of('activate'), high };
 }
 
 /** The stream from addition to addition; of a model that adds nothing, from vector to vector. */
@@ -153,4 +164,10 @@ export const isWide = (map: ModelMap, name: string): boolean => ['hidden', 'neur
 export const halfOf = (map: ModelMap, name: string): number => (isWide(map, name) ? 0.42 : 0.34);
 export const isHeads = (map: ModelMap, name: string): boolean => thing(map, name)?.axes[0] === 'head';
 export const isTable = (map: ModelMap, name: string): boolean => thing(map, name)?.axes.at(-1) === 'key';
+/** Whether a place is made of the other text: a vector of its tokens, or a table of which of them is attended to. */
+export function isAcross(map: ModelMap, name: string): boolean {
+  const made = thing(map, name)?.inputs ?? [];
+  const foreign = (one: string): boolean => !thing(map, one) && !['ids', 'positions', 'segments'].includes(one);
+  return isTable(map, name) ? made.some((one) => foreign(one) || isAcross(map, one)) : made.length > 0 && made.every(foreign);
+}
 export { pattern };

@@ -1,6 +1,7 @@
 /** The whole machine: rivers, what tokens take from each other, neurons, the matrix at the side. */
 
 import { t } from '../../../state/preferences.svelte';
+import { thing } from '../../../state/map';
 import { fit, groupInk, type Ink } from './ink';
 import type { Scene } from './scene';
 import { row, swelling, together } from './summary';
@@ -90,6 +91,66 @@ export function rivers(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void 
       pen.globalAlpha = before * (own ? 0.95 : 0.62);
       texture.draw(pen, n, i, centre - wide / 2, top, wide, tall);
     }
+  }
+  pen.globalAlpha = before;
+}
+
+/** Where a network is recurrent: what each token hands on to the next, from the beginning, from the end, or both. */
+export function recurrences(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
+  const { camera } = s;
+  const before = pen.globalAlpha;
+  pen.lineWidth = 1.5;
+  for (const { name, station } of s.world.recurs) {
+    const middle = camera.y(station.y + station.h / 2);
+    if (middle < 0 || middle > s.height) continue;
+    const ways = s.both ? [1, -1] : [name.includes('backwards') ? -1 : 1];
+    for (const way of ways) {
+      const y = middle + (s.both ? 5 * way : 0);
+      for (let i = Math.max(1, s.low); i < s.high; i++) {
+        const [from, to] = way > 0 ? [i - 1, i] : [i, i - 1];
+        const done = (way > 0 ? to : s.count - 1 - to) < s.heard;
+        const room = Math.min(16, camera.sx * 0.22);
+        const [x0, x1] = [course(s, from) + way * room, course(s, to) - way * room];
+        if ((x1 - x0) * way < 4) continue;
+        pen.globalAlpha = before * (done ? 0.9 : 0.25);
+        pen.strokeStyle = pen.fillStyle = done ? ink.neuron : ink['line-strong'];
+        pen.beginPath();
+        pen.moveTo(x0, y);
+        pen.lineTo(x1 - 3 * way, y);
+        pen.stroke();
+        pen.beginPath();
+        pen.moveTo(x1, y);
+        pen.lineTo(x1 - 5 * way, y - 3.5);
+        pen.lineTo(x1 - 5 * way, y + 3.5);
+        pen.fill();
+      }
+    }
+  }
+  pen.globalAlpha = before;
+}
+
+/** What a recurrent network has not read yet lies in the dark; read from both sides, each half of a vector has its own time. */
+export function unread(s: Scene, pen: CanvasRenderingContext2D, ink: Ink): void {
+  if (s.heard >= s.count || !s.stages) return;
+  const before = pen.globalAlpha;
+  pen.fillStyle = ink.paper;
+  pen.globalAlpha = before * 0.82;
+  for (let i = s.low; i < s.high; i++) {
+    const [on, back] = [i < s.heard, s.both && s.count - 1 - i < s.heard];
+    s.world.stages.forEach((stage, n) => {
+      const top = s.camera.y(stage.to);
+      const tall = s.camera.y(stage.from) - top;
+      const wide = girth(s, n, i) + 4;
+      const left = course(s, i) - wide / 2;
+      if (!thing(s.map, stage.name) || thing(s.map, stage.name)!.operation !== 'recur') {
+        if (on || back) return;
+        pen.fillRect(left, top, wide, tall);
+        pen.fillRect(s.camera.x(i + 0.04), s.camera.y(stage.to), s.camera.sx * 0.92, tall + 40);
+      } else {
+        if (!on) pen.fillRect(left, top, s.both ? wide / 2 : wide, tall);
+        if (s.both && !back) pen.fillRect(left + wide / 2, top, wide / 2, tall);
+      }
+    });
   }
   pen.globalAlpha = before;
 }

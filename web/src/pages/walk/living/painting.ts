@@ -2,7 +2,7 @@
 
 import { ending, guesses, loop, names, words } from './ends';
 import type { Ink } from './ink';
-import { arcs, floors, headArcs, rivers, swellings, tied } from './machine';
+import { arcs, floors, headArcs, recurrences, rivers, swellings, tied, unread } from './machine';
 import { rows } from './rows';
 import type { Scene } from './scene';
 import { travel } from './travel';
@@ -13,11 +13,13 @@ export function drawStill(scene: Scene, pen: CanvasRenderingContext2D, ink: Ink)
   floors(scene, pen, ink);
   tied(scene, pen, ink, far);
   rivers(scene, pen, ink);
+  recurrences(scene, pen, ink);
   arcs(scene, pen, ink, far);
   headArcs(scene, pen, far, scene.dark);
   swellings(scene, pen, ink, far);
   wires(scene, pen, ink, scene.near);
   rows(scene, pen, ink);
+  unread(scene, pen, ink);
   guesses(scene, pen, ink);
 }
 

@@ -6,7 +6,7 @@ import { thing } from '../../../state/map';
 import { palette } from '../../../state/palette.svelte';
 import { MASKED } from '../paint';
 import { fit, inkOf, ramp, type Ink } from './ink';
-import { halfOf, isHeads, isTable, lane, type Station } from './layout';
+import { halfOf, isAcross, isHeads, isTable, lane, type Station } from './layout';
 import { summary } from './machine';
 import type { Scene } from './scene';
 import type { Strips } from './strips';
@@ -174,6 +174,7 @@ function cells(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, values: ArrayL
 
 /** Who looks at whom: for the chosen token a line of cells for each head, in the columns of the tokens looked at. Near enough, a head's whole table. */
 function table(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Station, name: string): void {
+  if (isAcross(s.map, name)) return across(s, pen, ink, station, name);
   const { camera, rows } = s;
   const known = rows && rows.position === s.column ? rows.names.indexOf(name) : -1;
   const operation = thing(s.map, name)?.operation;
@@ -223,6 +224,34 @@ function table(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Stati
       pen.strokeRect(camera.x(s.middle(0) - 0.44), top - 0.5, camera.sx * (s.count - 0.12), tall);
     }
   }
+}
+
+/** Whom the chosen token looks at in another text: in its column a line for each head, a cell for each token there. */
+function across(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Station, name: string): void {
+  const known = s.across?.names.indexOf(name) ?? -1;
+  if (!s.across || known < 0) return;
+  const { heads, keys, values } = s.across;
+  const shares = thing(s.map, name)?.operation === 'softmax';
+  const scale = shares ? palette.share : palette.signed;
+  const own = values.subarray(known * heads * keys, (known + 1) * heads * keys);
+  const most = shares ? 1 : Math.max(0.01, ...Array.from(own, Math.abs).filter((one) => one < 1e30));
+  const x = s.camera.x(s.middle(s.column) - 0.42);
+  const each = (0.84 * s.camera.sx) / keys;
+  for (let head = 0; head < heads; head++) {
+    const { y, h } = s.headRow(station, head);
+    const tall = h * s.camera.sy;
+    for (let k = 0; k < keys; k++) {
+      const value = own[head * keys + k]!;
+      pen.fillStyle = value < MASKED ? ink.sunken : colour(scale, shares ? shareStep(value) : signedStep(value, most));
+      pen.fillRect(x + k * each, s.camera.y(y + h), Math.max(1, each - 1), tall - (tall > 6 ? 1 : 0));
+    }
+  }
+  pen.strokeStyle = ink.query;
+  pen.lineWidth = 1.2;
+  const { y } = s.headRow(station, 0);
+  const { y: top, h } = s.headRow(station, heads - 1);
+  const [from, to] = [s.camera.y(Math.max(y, top) + h), s.camera.y(Math.min(y, top))];
+  pen.strokeRect(x - 1.5, from - 1.5, keys * each + 2, to - from + 2);
 }
 
 /** A head's table: a line for each token that looks, a column for each looked at. */

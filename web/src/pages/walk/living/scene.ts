@@ -70,6 +70,14 @@ export class Scene {
   alone = false;
   /** Where one can look into the future the mask closes nothing. */
   masked = true;
+  /** Whether a recurrent network reads in both directions: then the second half of each vector was read from the end. */
+  both = false;
+  /** Whether the story is here; whether anything is made yet; and how much is seen of the word of a column that is still to come. */
+  active = true;
+  begun = true;
+  hint = 0.35;
+  /** So many tokens a recurrent network has read, if it is still reading. */
+  heard = Infinity;
 
   /** How long every token's vectors are, in the river and around it, and where neurons fire. */
   stages: Strips | null = null;
@@ -89,6 +97,8 @@ export class Scene {
   dark = false;
   rows: { layer: number; position: number; names: string[]; heads: number; values: Float32Array } | null = null;
   table: { name: string; head: number; size: number; values: Float32Array } | null = null;
+  /** What the chosen token takes from those of another text: of each table a line for each head. */
+  across: { names: string[]; heads: number; keys: number; values: Float32Array } | null = null;
   matrix: { step: number; layer: number; rows: number; columns: number; values: number[][]; most: number; shape: number[] } | null = null;
   full: Full | null = null;
   /** The neurons of the chosen token before and after their activation, from the smallest before. */
@@ -167,6 +177,12 @@ export class Scene {
     const at = i - (this.expected?.first ?? 0);
     const word = this.expected?.words[at];
     return word ? { word, share: this.expected!.shares[at]! } : null;
+  }
+  /** The word that is chosen, and the column to which it goes round; null where it does not. */
+  get comes(): { word: Token; to: number } | null {
+    const word = this.choice?.words[0];
+    const follows = thing(this.map, 'logits')?.kind !== 'gap'; // a word that fits into a gap does not go on from here
+    return word && follows && this.column === this.count - 1 ? { word, to: this.count } : null;
   }
   /** The lines of a head's table: of a long text those around the chosen token. */
   get lines(): Window {

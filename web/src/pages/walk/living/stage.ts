@@ -11,6 +11,7 @@ import { type Pictures, SvgPen } from './svgpen';
 
 const GLIDE = 0.75; // seconds from one stop to the next when a hand steps
 const GHOST = 0.22; // how much is seen of what is not made yet, while it is being made
+const DARK = 0.08; // of what comes later
 const WAITS = 0.5; // and while nothing moves
 const REPAINTS = 3; // frames in which a picture that is slow to paint is painted once while the camera moves; between, the last one is stretched
 const SLOW = 5; // milliseconds that are slow
@@ -19,6 +20,8 @@ const WIDEST = 128; // pixels that a column has at most while the whole machine 
 export class Stage {
   onstop: (stop: number) => void = () => undefined;
   onend: () => void = () => undefined;
+  /** Said after every picture, for what is drawn over it. */
+  onpaint: () => void = () => undefined;
   /** Said when the camera rests: the token in the middle, if so few are in sight that their vectors are drawn. */
   onsight: (middle: number | null) => void = () => undefined;
   #canvas: HTMLCanvasElement | null = null;
@@ -174,6 +177,7 @@ export class Stage {
     if (this.#dirty || this.#frontStop !== this.scene.stop) this.#paintFront();
     this.#dirty = camera.moving;
     this.#compose();
+    this.onpaint();
     if (due && !stretched) this.#took = performance.now() - started;
     if (this.#last && this.#going()) this.#times[this.#count++ % 512] = performance.now() - started;
     this.#last = now;
@@ -289,11 +293,12 @@ export class Stage {
     const tide = Math.max(0, Math.min(h, scene.camera.y(scene.tide)));
     const ghost = 1 - (1 - this.#ghost) * fade;
     const part = (x0: number, x1: number, y0: number, y1: number, alpha: number): Part => ({ x0, x1, y0, y1, alpha });
+    if (!scene.begun) return { ghost: DARK, parts: [part(0, w, 0, h, DARK)] };
     if (!scene.alone) return { ghost, parts: [part(0, w, 0, tide, ghost), part(0, w, tide, h, 1)] };
     // What was computed before is kept: all of it stays lit; what comes later is not there yet.
     const own = Math.max(0, scene.camera.x(scene.column));
     const next = Math.min(w, scene.camera.x(scene.column + 1));
-    return { ghost, parts: [part(0, own, 0, h, 1), part(own, next, 0, tide, ghost), part(own, next, tide, h, 1), part(next, w, 0, h, 0.08)] };
+    return { ghost, parts: [part(0, own, 0, h, 1), part(own, next, 0, tide, ghost), part(own, next, tide, h, 1), part(next, w, 0, h, DARK)] };
   }
   /** The picture as it stands, as pieces of a drawing. What stays is written anew only where `known` is not it any more. */
   pieces(pictures: Pictures, known: Pieces | null = null): Pieces {

@@ -3,8 +3,8 @@
 import { visible } from '../../../lib/token';
 import { thing } from '../../../state/map';
 import { round } from './ends';
-import { ease, inkOf, type Ink } from './ink';
-import { inputs, isTable, type Station } from './layout';
+import { ease, groupInk, inkOf, type Ink } from './ink';
+import { inputs, isAcross, isTable, type Station } from './layout';
 import { course, girth, summary } from './machine';
 import { half, strip } from './rows';
 import type { Scene } from './scene';
@@ -23,6 +23,7 @@ export function travel(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, far: b
   if (station.layer >= 0 && far) return distant(s, pen, ink, station, f);
   const name = station.places[0] ?? '';
   const operation = station.operation;
+  if (isTable(s.map, name) && isAcross(s.map, name)) return; // between two pictures: whoever shows both draws it
   if (operation === 'mask') shutter(s, pen, ink, station, f);
   else if (operation === 'softmax' && isTable(s.map, name)) fill(s, pen, ink, station, f);
   else if (operation === 'score') meet(s, pen, ink, station, f);
@@ -286,7 +287,7 @@ function distant(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Sta
   const y = s.camera.y(part.y + part.h * done);
   const stage = Math.max(0, s.world.stages.findIndex((one) => one.from <= station.y && one.to >= station.y));
   if (!s.stages) return;
-  pen.fillStyle = attention ? ink.attention : ink.neuron;
+  pen.fillStyle = ink[groupInk(station.group)];
   const slim = s.slim >= 1;
   if (slim && !s.alone) {
     // Too narrow for a light each: one runs up all of them.
@@ -295,7 +296,7 @@ function distant(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Sta
   }
   for (let i = from(s); i < to(s); i++) {
     if (slim && i !== s.column) continue;
-    const wide = girth(s, stage, i) * (attention ? 1 : 1 + 1.4 * Math.sin(Math.PI * Math.max(0, Math.min(1, done))));
+    const wide = girth(s, stage, i) * (station.group !== 'mlp' ? 1 : 1 + 1.4 * Math.sin(Math.PI * Math.max(0, Math.min(1, done))));
     pen.globalAlpha = i === s.column ? 0.95 : 0.6;
     pen.fillRect(s.camera.x(s.middle(i)) - wide / 2, y - 2, wide, 4);
   }
@@ -303,8 +304,8 @@ function distant(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, station: Sta
 
 /** The word that was chosen goes round and stands where the next column will be. */
 function chosen(s: Scene, pen: CanvasRenderingContext2D, ink: Ink, f: number): void {
-  const word = s.choice?.words[0];
-  if (!word || s.column !== s.count - 1 || f < 0.25) return;
+  const word = s.comes?.word;
+  if (!word || f < 0.25) return;
   const part = ease((f - 0.25) / 0.75);
   let whole = 0;
   for (let i = 0; i < 8; i += 2) whole += Math.hypot(round[i + 2]! - round[i]!, round[i + 3]! - round[i + 1]!);
