@@ -4,8 +4,11 @@ import { moment, type Trace } from '../../state/moment.svelte';
 import type { Table } from '../../lib/binary';
 import { get, getTable, keepAsking, post, type Answer, type Query } from '../../state/server.svelte';
 
-/** What ships: a model of one text gives way to it. */
-export const SHIPPED = ['rnn'];
+/** What ships, in the order in which they were invented: a model of one text gives way to one of them. */
+export const SHIPPED = ['rnn-plain', 'rnn', 'transformer'];
+
+/** The message that says what kind of machine it is. */
+export const kindOf = (name: string): string => `translator.model_${name.replace('-', '_')}`;
 
 /** Sentences that each kind knows, with the translation that would be right. */
 export const EXAMPLES: [string, string][] = [

@@ -1662,8 +1662,9 @@ import{$t as e,A as t,An as n,At as r,B as i,Bn as a,Bt as o,Cn as s,Ct as c,Dn 
   "own": false
 }
 `,"./39-two-stacks.json":`{
-  "page": "walk",
+  "page": "translator",
   "place": {
+    "model": "transformer",
     "text": "She bought a red car."
   },
   "facts": {
@@ -1671,7 +1672,7 @@ import{$t as e,A as t,An as n,At as r,B as i,Bn as a,Bt as o,Cn as s,Ct as c,Dn 
       "of": "stacked"
     }
   },
-  "point": "picture",
+  "point": "living",
   "title": {
     "en": "Two stacks, of which one stayed",
     "zh-Hans": "两摞块，留下一摞",
@@ -1685,22 +1686,25 @@ import{$t as e,A as t,An as n,At as r,B as i,Bn as a,Bt as o,Cn as s,Ct as c,Dn 
   "here": [
     {
       "if": {
-        "stack.attentions": [1, 1]
+        "stack.attentions": [
+          1,
+          1
+        ]
       },
       "en": "This model has {stack.blocks|# block|# blocks}, and in each there is one attention, to its own text.",
       "zh-Hans": "这个模型有 {stack.blocks} 个块，每块只有一层注意力，看的是自己的文本。",
       "ru": "В этой модели {stack.blocks|# блок|# блока|# блоков}, и в каждом одно внимание — к собственному тексту."
     },
     {
-      "en": "This model has {stack.blocks|# block|# blocks}, and in each {stack.attentions|# attention|# attentions}.",
-      "zh-Hans": "这个模型有 {stack.blocks} 个块，每块有 {stack.attentions} 层注意力。",
-      "ru": "В этой модели {stack.blocks|# блок|# блока|# блоков}, в каждом {stack.attentions|# внимание|# внимания|# вниманий}."
+      "en": "This one has {stack.blocks|# block|# blocks} in either stack: one attention in each block of the encoder, two in each of the decoder, {stack.attentions} kinds in all.",
+      "zh-Hans": "这个模型的每摞有 {stack.blocks} 个块：编码器每块一层注意力，解码器每块两层，一共 {stack.attentions} 种。",
+      "ru": "В этой модели {stack.blocks|# блок|# блока|# блоков} в каждом стеке: одно внимание в блоке энкодера, два в блоке декодера, всего видов {stack.attentions}."
     }
   ],
   "try": {
-    "en": "With a Marian folder of yours, chosen in the menu of models, the page “Translator” shows both stacks and their three attentions.",
-    "zh-Hans": "若您有 Marian 模型的文件夹，在模型菜单里选它，“翻译”页就会显示两摞块和三种注意力。",
-    "ru": "Если у вас есть папка Marian, выберите её в меню моделей: страница «Перевод» покажет оба стека и три внимания."
+    "en": "Press Play in the picture: first the encoder reads, all words at once; then the decoder writes, a word at a time. Which words does each look at?",
+    "zh-Hans": "按图中的“播放”：先是编码器一次读完所有词，再由解码器逐词写出。每个词看的是哪些词？",
+    "ru": "Нажмите «Пуск» в картинке: сначала энкодер читает все слова сразу, потом декодер пишет слово за словом. На какие слова смотрит каждое?"
   }
 }
 `,"./40-contest.json":`{
@@ -1729,7 +1733,8 @@ import{$t as e,A as t,An as n,At as r,B as i,Bn as a,Bt as o,Cn as s,Ct as c,Dn 
 `,"./41-gap.json":`{
   "page": "encoder",
   "place": {
-    "text": "The little dog began to [MASK] at the cat."
+    "text": "The little dog began to [MASK] at the cat.",
+    "model": "bert"
   },
   "facts": {
     "gap": {
@@ -1750,11 +1755,14 @@ import{$t as e,A as t,An as n,At as r,B as i,Bn as a,Bt as o,Cn as s,Ct as c,Dn 
   "here": [
     {
       "if": {
-        "gap.there": [0, 0]
+        "gap.there": [
+          0,
+          0
+        ]
       },
-      "en": "No BERT is included, and this model fills no gaps: give a folder of yours (cutaway explore --model FOLDER) and choose it in the menu of models.",
-      "zh-Hans": "软件不附带 BERT，当前模型也不会填空：请提供您自己的文件夹（cutaway explore --model FOLDER），再在模型菜单里选它。",
-      "ru": "BERT в комплект не входит, а эта модель пропусков не заполняет: укажите свою папку (cutaway explore --model FOLDER) и выберите её в меню моделей."
+      "en": "This model fills no gaps: the small BERT that comes along does.",
+      "zh-Hans": "这个模型不会填空；软件自带的小 BERT 会。",
+      "ru": "Эта модель пропусков не заполняет: это делает маленькая BERT из комплекта."
     },
     {
       "en": "Into this gap it would put {gap.token}, with a probability of {gap.share}.",
@@ -1763,9 +1771,9 @@ import{$t as e,A as t,An as n,At as r,B as i,Bn as a,Bt as o,Cn as s,Ct as c,Dn 
     }
   ],
   "try": {
-    "en": "With a BERT: hide another word by a click. Does it find that one, too?",
-    "zh-Hans": "有了 BERT：点击遮住另一个词。它也猜得出吗？",
-    "ru": "С BERT: скройте щелчком другое слово. Угадает ли модель и его?"
+    "en": "Hide another word by a click. Does it find that one, too?",
+    "zh-Hans": "点一下，再遮住一个词。它也找得到吗？",
+    "ru": "Скройте щелчком ещё одно слово. Найдёт ли модель и его?"
   },
   "own": false
 }
