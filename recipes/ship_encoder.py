@@ -1,10 +1,11 @@
 """Put a trained encoder into the package: float16, its task, its loss curve, and its card.
 
-    python recipes/ship_encoder.py bert TRAINED
+    python recipes/ship_encoder.py bert TRAINED [--before EARLIER ...]
     python recipes/ship_encoder.py elmo TRAINED
 
 The card (README.md there) is bert-card.md or elmo-card.md, filled with the training's own report and with what the
-model says, as it ships, of the same sentences every time.
+model says, as it ships, of the same sentences every time. A model that began with the weights of earlier trainings
+(`cutaway train --from`) has their steps, tokens and minutes counted, too.
 """
 
 from __future__ import annotations
@@ -59,9 +60,18 @@ def about_elmo(folder: pathlib.Path, report: dict[str, Any]) -> dict[str, Any]:
     config = lm.config
     return {
         "highways": config.highways, "cell_width": config.cell_width, "predicted": config.words,
-        "words": f"{report['tokens'] / 1e6:.1f} million",
         "forwards": f"{report['metrics']['forwards']:.3f}", "backwards": f"{report['metrics']['backwards']:.3f}",
         "layer_names": " | ".join(names), "layer_rules": "|".join(["---"] * len(names)), "samples": "\n".join(rows),
+    }  # fmt: skip
+
+
+def in_all(reports: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """How much was learned, in one training or in several, each from the weights of the one before."""
+    steps, tokens, seconds = (sum(one[name] for one in reports) for name in ("step", "tokens", "time"))
+    stages = f" in {len(reports)} trainings, each from the weights of the one before" if len(reports) > 1 else ""
+    return {
+        "steps": f"{steps:,}", "trained": f"{tokens / 1e6:.1f}", "words": f"{tokens / 1e6:.1f} million",
+        "minutes": f"{seconds / 60:.0f}", "stages": stages,
     }  # fmt: skip
 
 
@@ -72,12 +82,14 @@ def main(given: Sequence[str] | None = None) -> None:
     about = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     about.add_argument("name", choices=list(ABOUT), help="which of those that ship it is to be")
     about.add_argument("trained", type=pathlib.Path)
+    about.add_argument("--before", type=pathlib.Path, nargs="+", default=[], help="the trainings it went on from")
     about.add_argument("--out", type=pathlib.Path, help="where it is put [default: into the package]")
     asked = about.parse_args(given)
     folder = asked.out or DATA / asked.name
     ship(asked.trained, folder)
-    report = json.loads((asked.trained / "report.json").read_text())
-    write_card(f"{asked.name}-card.md", folder, facts(asked.trained, folder) | ABOUT[asked.name](folder, report))
+    reports = [json.loads((one / "report.json").read_text()) for one in (*asked.before, asked.trained)]
+    words = facts(asked.trained, folder) | ABOUT[asked.name](folder, reports[-1]) | in_all(reports)
+    write_card(f"{asked.name}-card.md", folder, words)
 
 
 if __name__ == "__main__":

@@ -133,6 +133,8 @@ def about_models(model: str) -> Iterable[Question]:
     yield "GET", "/api/models/waking", {"name": model}
     yield "GET", "/api/models/waking", {"name": "nobody"}
     yield "GET", "/api/models/map", {"name": model}
+    yield "GET", "/api/contest", {}
+    yield "POST", "/api/contest/entries", {"model": "rnn", "text": "I am happy.", "beams": 2}
     yield "POST", "/api/tokens", {"model": model, "text": TEXT, "ids": [70, 80]}
     yield "POST", "/api/traces", {"model": model, "text": TEXT, "more": [70], "changes": CHANGES[1]}
     yield "POST", "/api/traces", {"model": model, "text": LONG * 30}

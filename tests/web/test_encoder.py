@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
+import cutaway
 from cutaway.inspect.both_ways import both_ways
 from cutaway.inspect.gaps import gaps
 from cutaway.inspect.runs import run
@@ -122,6 +123,18 @@ def test_a_gpt2_is_told_what_to_do_and_a_model_of_vectors_shows_the_rest(show, s
         assert page.locator("[data-side]").count() == 2 and page.locator("[data-near]").count() == 3
     finally:
         other.stop()
+
+
+def test_the_bert_that_comes_along_is_one_click_away(show, settle):
+    page = show("#/encoder")
+    page.locator("[data-take=bert]").click()
+    page.wait_for_url("**model=bert*")
+    page.wait_for_selector("[data-near]")
+    settle(page)
+    lm = cutaway.load("bert")
+    [gap] = lm.fill("The little dog began to [MASK] at the cat.", 5)
+    bars = page.locator("[data-at] ~ *, main").first.inner_text()
+    assert gap.predictions[0].text in bars and page.locator("main [role=alert]").count() == 0
 
 
 @pytest.mark.parametrize(("language", "dark"), [("en", False), ("zh-CN", True), ("ru", False)])

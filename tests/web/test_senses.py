@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
+import cutaway
 from cutaway.inspect.runs import run
 from cutaway.inspect.views import senses
 
@@ -39,6 +40,20 @@ def test_it_begins_with_the_articles_word_and_every_number_is_that_of_python(sho
     settle(page)
 
 
+def test_another_reader_is_one_click_away(show, settle):
+    page = show("#/senses?row=2")
+    page.wait_for_selector("[data-layer]")
+    page.get_by_label("ELMo").check()
+    page.wait_for_selector('[data-layer="mixed"]')
+    settle(page)
+    lm = cutaway.load("elmo")
+    found = senses(run(lm, lm.ids(ONE)), other=OTHER, word=WORD)
+    numbers = shown(page)
+    assert list(numbers) == list(found.layers) and "model=elmo" in page.url and "row=" not in page.url
+    for name, cosine in zip(found.layers, found.cosines, strict=True):
+        assert numbers[name] == pytest.approx(float(cosine), abs=0.006)
+
+
 def test_another_layer_has_other_neighbours_and_stands_in_the_address(show, builtin):
     page = show("#/senses")
     page.locator('[data-layer="blocks.4.residual"]').click()
@@ -51,13 +66,13 @@ def test_another_layer_has_other_neighbours_and_stands_in_the_address(show, buil
 def test_a_word_that_is_not_in_both_is_said_in_the_readers_language(show):
     page = show(f"#/senses?word={quote('plan')}&lang=ru")
     page.wait_for_selector("text=не стоит отдельным словом")
-    page.locator("label input").nth(2).fill("stick")
+    page.locator("label input.field").nth(2).fill("stick")
     page.wait_for_selector("[data-layer]")
 
 
 def test_an_empty_field_asks_for_a_sentence(show):
     page = show("#/senses")
     page.wait_for_selector("[data-layer]")
-    page.locator("label input").nth(1).fill(" ")
+    page.locator("label input.field").nth(1).fill(" ")
     page.wait_for_selector("text=Write a sentence in both fields.")
     assert not page.query_selector_all("[data-layer]")

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
+import cutaway
 from cutaway.inspect.pairs import attentions, learned, pair_run, sinusoids, stacks, translation, unrolled
 from tests.inspect.test_pairs import make
 
@@ -179,6 +180,19 @@ def test_the_sinusoids_are_drawn_in_both_layouts(show, settle, translators, lms)
     page.get_by_text("interleaved").click()
     settle(page)
     assert "layout=interleaved" in page.evaluate("location.hash")
+
+
+def test_the_machines_that_come_along_are_one_click_apart(show, settle):
+    page = show("#/translator?model=rnn&text=I%20am%20tired.&stop=3")
+    for label, name in (("Recurrent, without attention", "rnn-plain"), ("Transformer", "transformer")):
+        page.get_by_label(label, exact=True).check()
+        page.wait_for_url(f"**model={name}*")
+        settle(page)
+        lm = cutaway.load(name)
+        found = translation(pair_run(lm, lm.pair("I am tired.")), max_tokens=60)
+        page.wait_for_function("text => document.querySelector('[data-answer]')?.innerText === text", arg=found.text)
+        assert "stop=" not in page.url and page.locator("main [role=alert]").count() == 0
+    assert page.locator("[data-tour=stacks]").count() == 1 and page.locator("[data-tour=unrolled]").count() == 0
 
 
 def test_a_model_of_one_text_is_told_what_to_do(show, settle, translators):

@@ -1704,7 +1704,7 @@ import{$t as e,A as t,An as n,At as r,B as i,Bn as a,Bt as o,Cn as s,Ct as c,Dn 
   "try": {
     "en": "Press Play in the picture: first the encoder reads, all words at once; then the decoder writes, a word at a time. Which words does each look at?",
     "zh-Hans": "按图中的“播放”：先是编码器一次读完所有词，再由解码器逐词写出。每个词看的是哪些词？",
-    "ru": "Нажмите «Пуск» в картинке: сначала энкодер читает все слова сразу, потом декодер пишет слово за словом. На какие слова смотрит каждое?"
+    "ru": "Нажмите «Воспроизвести» у картинки: сначала энкодер читает все слова сразу, потом декодер пишет слово за словом. На какие слова смотрит каждое?"
   }
 }
 `,"./40-contest.json":`{
