@@ -1687,18 +1687,18 @@ import{$t as e,A as t,An as n,At as r,B as i,Bn as a,Bt as o,Cn as s,Ct as c,Dn 
     {
       "if": {
         "stack.attentions": [
-          1,
-          1
+          2,
+          null
         ]
       },
-      "en": "This model has {stack.blocks|# block|# blocks}, and in each there is one attention, to its own text.",
-      "zh-Hans": "这个模型有 {stack.blocks} 个块，每块只有一层注意力，看的是自己的文本。",
-      "ru": "В этой модели {stack.blocks|# блок|# блока|# блоков}, и в каждом одно внимание — к собственному тексту."
-    },
-    {
       "en": "This one has {stack.blocks|# block|# blocks} in either stack: one attention in each block of the encoder, two in each of the decoder, {stack.attentions} kinds in all.",
       "zh-Hans": "这个模型的每摞有 {stack.blocks} 个块：编码器每块一层注意力，解码器每块两层，一共 {stack.attentions} 种。",
       "ru": "В этой модели {stack.blocks|# блок|# блока|# блоков} в каждом стеке: одно внимание в блоке энкодера, два в блоке декодера, всего видов {stack.attentions}."
+    },
+    {
+      "en": "This model has {stack.blocks|# block|# blocks}, and in each there is one attention, to its own text.",
+      "zh-Hans": "这个模型有 {stack.blocks} 个块，每块只有一层注意力，看的是自己的文本。",
+      "ru": "В этой модели {stack.blocks|# блок|# блока|# блоков}, и в каждом одно внимание — к собственному тексту."
     }
   ],
   "try": {
@@ -1756,18 +1756,18 @@ import{$t as e,A as t,An as n,At as r,B as i,Bn as a,Bt as o,Cn as s,Ct as c,Dn 
     {
       "if": {
         "gap.there": [
-          0,
-          0
+          1,
+          1
         ]
       },
-      "en": "This model fills no gaps: the small BERT that comes along does.",
-      "zh-Hans": "这个模型不会填空；软件自带的小 BERT 会。",
-      "ru": "Эта модель пропусков не заполняет: это делает маленькая BERT из комплекта."
-    },
-    {
       "en": "Into this gap it would put {gap.token}, with a probability of {gap.share}.",
       "zh-Hans": "这个空缺它会填 {gap.token}，概率 {gap.share}。",
       "ru": "В этот пропуск модель поставила бы {gap.token} с вероятностью {gap.share}."
+    },
+    {
+      "en": "This model fills no gaps: the small BERT that comes along does.",
+      "zh-Hans": "这个模型不会填空；软件自带的小 BERT 会。",
+      "ru": "Эта модель пропусков не заполняет: это делает маленькая BERT из комплекта."
     }
   ],
   "try": {
