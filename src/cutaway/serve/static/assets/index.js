@@ -1710,7 +1710,7 @@ import{$t as e,A as t,An as n,At as r,B as i,Bn as a,Bt as o,Cn as s,Ct as c,Dn 
 `,"./40-contest.json":`{
   "page": "contest",
   "place": {
-    "text": "The black cat is under the table."
+    "text": "The little dog is under the table."
   },
   "point": "picture",
   "title": {
