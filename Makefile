@@ -61,7 +61,7 @@ bench: .venv/developer  ## speed beside others; compiles llama.cpp for this proc
 	$(BIN)/python benchmarks/speculation.py
 
 transfer: .venv/developer reuters/train.jsonl  ## what pre-training is worth: headlines with 1 %, 10 % and all of the pairs (an hour)
-	$(BIN)/python benchmarks/transfer.py --data reuters -o transfer
+	$(BIN)/python benchmarks/transfer.py --recipe reuters -o transfer
 
 contest: .venv/developer  ## four translators on Multi30k at the same budget, three seeds (hours; goes on where it was)
 	$(BIN)/python benchmarks/contest.py --data multi30k -o contest

@@ -244,7 +244,7 @@ def picture(asked: Experiment, runs: Sequence[Mapping[str, Any]], first: Mapping
     panels = [panel(asked, runs, "loss", 56, None), panel(asked, runs, "rouge1", 56 + WIDTH // 2, first["rouge1"])]
     names = "".join(
         f'<path class="{LINES[start]}" d="M{at} 42h22"/><text x="{at + 28}" y="46">{STARTS[start]}</text>'
-        for at, start in zip(range(56, WIDTH, 220), asked.starts, strict=False)
+        for at, start in zip(range(56, WIDTH, 240), asked.starts, strict=False)
     )
     style = (
         ".lead { stroke: #888; stroke-dasharray: 4 4 } .dot-train { fill: #2a6f97 } "
