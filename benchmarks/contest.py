@@ -45,6 +45,7 @@ from cutaway.train.picture import HEIGHT, LEFT, RIGHT, TOP, WIDTH, frame, nice_t
 from cutaway.train.recipe import Recipe, located
 
 RECIPES = Path(__file__).resolve().parents[1] / "recipes"
+LANGUAGES = {"fr": "French", "de": "German"}
 KINDS = {
     "plain": ("recurrent", "multi30k-rnn-plain.toml"),
     "attention": ("recurrent, with attention", "multi30k-rnn-attention.toml"),
@@ -226,7 +227,7 @@ def picture(asked: Contest, rows: Sequence[Mapping[str, Any]]) -> str:
             f'<text x="{middle:.0f}" y="{bottom + 20}" text-anchor="middle">{escape(one["name"])}</text>',
             f'<text x="{middle:.0f}" y="{bottom + 40}" text-anchor="middle">{one["bleu"]:.1f}</text>',
         ]
-    title = f"BLEU after {asked.steps:,} steps of the same pairs, English to {asked.target}"
+    title = f"BLEU after {asked.steps:,} steps of the same pairs, English to {LANGUAGES[asked.target]}"
     return frame(title, "".join(drawn), "rect { fill: #2a6f97; opacity: .35 }")
 
 
@@ -271,7 +272,7 @@ def contest(asked: Contest, output: Path) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="multi30k", help="the folder with train.en.gz, test_2016_flickr.en.gz, ...")
-    parser.add_argument("--target", choices=("fr", "de"), default="fr")
+    parser.add_argument("--target", choices=LANGUAGES, default="fr")
     parser.add_argument("-o", "--output", type=Path, default=Path("contest"))
     parser.add_argument("--kinds", choices=KINDS, nargs="+", default=list(KINDS))
     parser.add_argument("--steps", type=int, default=1_400)
