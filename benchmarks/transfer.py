@@ -6,15 +6,15 @@
                                   [--pretrain KEY=VALUE] [--tune KEY=VALUE] [--json]
 
 The claim is that of "Sample Efficient Text Summarization Using a Single Pre-Trained Transformer" (Khandelwal et al.,
-2019), as the Illustrated GPT-2 tells it. A decoder learns the articles of train.jsonl as text (recipes/reuters-
-text.toml), then to write their headlines (recipes/reuters.toml) with a share of the pairs. Beside it the same model,
-with the same vocabulary, learns that from scratch; and an encoder with a decoder, half as many blocks each and about
-as many weights, which has read the same articles in as many steps, of each the first half, to write the second: the
-same pairs, steps, rates and order. A seed decides the pairs of a share, their order, and a new model's weights. A
-tenth of the pairs (200 at most) is not learned from but says which step is kept. Measured on the same pairs of
-test.jsonl for all: the loss per token of the headline, and ROUGE of headlines written greedily. recipes/reuters.py
-makes the data (or recipes/titles.py, with --recipe titles); --pretrain and --tune change the two recipes, as `cutaway
-train --set` does.
+2019), as the Illustrated GPT-2 tells it. A decoder learns the articles of train.jsonl as text
+(recipes/reuters-text.toml), then to write their headlines (recipes/reuters.toml) with a share of the pairs. Beside it
+the same model, with the same vocabulary, learns that from scratch; and an encoder with a decoder, half as many blocks
+each and about as many weights, which has read the same articles in as many steps, of each the first half, to write the
+second: the same pairs, steps, rates and order. A seed decides the pairs of a share, their order, and a new model's
+weights. A tenth of the pairs (200 at most) is not learned from but says which step is kept. Measured on the same pairs
+of test.jsonl for all: the loss per token of the headline, and ROUGE of headlines written greedily. recipes/reuters.py
+makes the data (or recipes/titles.py, with --recipe titles); --pretrain and --tune change the two recipes, as
+`cutaway train --set` does.
 
 The output folder gets every model, results.json, and transfer.svg. What is finished is kept: stopped and started again,
 it goes on where it was.
@@ -297,10 +297,10 @@ def same_as_before(asked: Experiment, output: Path) -> None:
     path, now = output / "experiment.json", json.loads(json.dumps(asdict(asked)))
     if path.exists():
         was = json.loads(path.read_text())
-        differ = [key for key in now if key not in ("seeds", "data") and was[key] != now[key]]
+        differ = [key for key in now if key not in ("seeds", "data") and was.get(key) != now[key]]
         if differ:
             raise CutawayError(
-                f"{output} holds another experiment: {', '.join(f'{key} was {was[key]}' for key in differ)}. "
+                f"{output} holds another experiment: {', '.join(f'{key} was {was.get(key)}' for key in differ)}. "
                 "Choose another folder with -o."
             )
     output.mkdir(parents=True, exist_ok=True)

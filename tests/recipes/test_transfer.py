@@ -134,6 +134,16 @@ def test_another_experiment_is_not_mixed_into_the_folder(transfer, asked, done):
         transfer.experiment(other, output)
 
 
+def test_a_folder_of_an_earlier_cutaway_is_another_experiment(transfer, asked, tmp_path):
+    """It knew neither recipes nor starts."""
+    transfer.same_as_before(asked, tmp_path)
+    file = tmp_path / "experiment.json"
+    was = json.loads(file.read_text())
+    file.write_text(json.dumps({key: one for key, one in was.items() if key not in ("recipe", "starts")}))
+    with pytest.raises(CutawayError, match="another experiment: recipe was None, starts was None"):
+        transfer.same_as_before(asked, tmp_path)
+
+
 def test_a_small_share_is_part_of_a_larger_one_and_seeds_differ(transfer):
     pairs = [{"summary": str(n)} for n in range(1_000)]
     small, large = transfer.share_of(pairs, 0.01, 0), transfer.share_of(pairs, 0.1, 0)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 
-from cutaway.inspect.pairs import pair_run, translation
 from cutaway.models.architecture import places
 from tests.inspect.test_pairs import make
+from tests.web.test_translator import address, whole
 
-SOURCE = "The fox runs."
 KINDS = ("pre", "post", "attention", "plain")
 SAID = "document.querySelector('[data-pair] .both').describe()"
 
@@ -29,17 +27,6 @@ def translators(server, builtin, lms) -> Iterator[Any]:
     served.wake()
     yield served
     served.stop()
-
-
-def address(name: str, more: str = "") -> str:
-    return f"#/translator?model={name}&text={quote(SOURCE)}{more}"
-
-
-def whole(lm: Any) -> tuple[Any, Any]:
-    """What the model writes, and the run of both texts."""
-    found = translation(pair_run(lm, lm.pair(SOURCE)), max_tokens=60)
-    ids = [one.id for one in found.target]
-    return found, pair_run(lm, [*lm.pair(SOURCE), *(ids[:-1] if found.ended else ids)])
 
 
 def reading(name: str, found: Any) -> int:
